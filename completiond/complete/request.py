@@ -1,0 +1,93 @@
+"""What is asked of the completion service and what it answers: plain data, no behaviour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from completiond.engine.sampling_params import SamplingParams
+
+__all__ = ["Chunk", "Completion", "CompletionRequest", "DrafterChoice", "DrafterStats", "ServiceState", "Span"]
+
+DrafterChoice = Literal["auto", "ngram", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """One completion at one place of one text.
+
+    ``prefix`` and ``suffix`` are the whole text before and after the cursor, with the document's own line ends; the
+    service cuts them to the token budget. ``client_id`` and ``document_id`` name who asks for what: a newer request
+    with the same pair supersedes the older one. ``max_tokens`` None means the configured default.
+    """
+
+    prefix: str
+    suffix: str
+    path: str = ""
+    client_id: str = ""
+    document_id: str = ""
+    max_tokens: int | None = None
+    sampling: SamplingParams = field(default_factory=SamplingParams)
+    drafter: DrafterChoice = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of generated text and where its tokens came from: ``model`` or the name of a drafter."""
+
+    text: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Text that one pass added to the answer (final: it is never taken back), and the same text by origin."""
+
+    text: str
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DrafterStats:
+    """Tokens one drafter proposed and how many of them were accepted."""
+
+    drafted: int
+    accepted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A finished answer. ``text`` is what to insert at the cursor, ``token_ids`` are the tokens that made it.
+
+    ``stop_reason``: ``eos`` (an end token), ``length``, ``suffix`` (the text began to repeat what follows the cursor),
+    ``empty`` (nothing worth showing). ``ttft_ms`` is from the request's arrival to its first token; ``ms_per_token``
+    is the mean over the tokens after the first pass (0.0 when there is only one pass).
+    """
+
+    text: str
+    token_ids: tuple[int, ...]
+    spans: tuple[Span, ...]
+    prompt_tokens: int
+    cached_tokens: int
+    ttft_ms: float
+    ms_per_token: float
+    passes: int
+    drafted: int
+    accepted: int
+    by_drafter: dict[str, DrafterStats]
+    stop_reason: str
+    model: str
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceState:
+    """What the service can do now. ``progress`` is the share of loading done, 0.0 to 1.0; ``detail`` is one line."""
+
+    phase: Literal["loading", "ready", "failed"]
+    progress: float
+    detail: str
+    model: str
+    device: str = ""
+    dtype: str = ""
+    fim: str = ""

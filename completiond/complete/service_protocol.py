@@ -1,0 +1,39 @@
+"""The contract every adapter (LSP, CLI, later HTTP and msgpack-rpc) calls; service.py is the real one, tests have fakes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol
+
+from completiond.complete.request import Chunk, Completion, CompletionRequest, ServiceState
+
+__all__ = ["Service", "SupersededError"]
+
+
+class SupersededError(Exception):
+    """A newer request for the same (client, document) took this one's place. Not shown to users."""
+
+
+class Service(Protocol):
+    """All methods are called on the event loop's thread and never block it."""
+
+    @property
+    def state(self) -> ServiceState:
+        """What can be done now."""
+
+    def subscribe(self, listener: Callable[[ServiceState], None]) -> Callable[[], None]:
+        """Call ``listener`` on the event loop at every change of state; the returned function ends that."""
+
+    def stream(self, request: CompletionRequest) -> AsyncIterator[Chunk | Completion]:
+        """Yield chunks as passes end, then one Completion, last.
+
+        Closing the iterator, or cancelling the task that reads it, stops the engine within one pass. Raises
+        NotReadyError while no model is loaded, SupersededError as soon as a newer request with the same client and document
+        arrives, and UsageError for a request that cannot be served.
+        """
+
+    async def complete(self, request: CompletionRequest) -> Completion:
+        """``stream`` without the chunks."""
+
+    def forget_client(self, client_id: str) -> None:
+        """Cancel all that a client that has gone away asked for."""

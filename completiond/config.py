@@ -1,0 +1,103 @@
+"""One frozen, validated object from the user's file and the environment.
+
+Order, later wins: defaults, ``config.toml`` in the configuration folder, ``COMPLETIOND_<SECTION>_<KEY>`` variables, command line.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from completiond.errors import ConfigError
+
+__all__ = ["CompletionConfig", "Config", "ModelConfig", "PromptConfig", "SpecConfig", "load_config"]
+
+ENVIRONMENT_PREFIX = "COMPLETIOND_"
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ModelConfig(_Section):
+    """``[model]``: which weights, and how to run them."""
+
+    name: str = Field(
+        "qwen2.5-coder-0.5b", description="A catalogue name, a folder, a .gguf file, or a hub id (owner/name)."
+    )
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    dtype: Literal["auto", "int8", "float32", "bfloat16"] = Field(
+        "auto", description="auto: int8 on a CPU, bfloat16 on a GPU."
+    )
+    threads: int = Field(0, ge=0, le=256, description="CPU threads; 0 lets torch choose.")
+    context_tokens: int = Field(2048, ge=128, le=131072, description="Size of the key/value cache, in tokens.")
+
+
+class PromptConfig(_Section):
+    """``[prompt]``: how much of the file around the cursor the model reads."""
+
+    prefix_tokens: int = Field(768, ge=16, le=65536)
+    suffix_tokens: int = Field(256, ge=0, le=65536)
+
+
+class CompletionConfig(_Section):
+    """``[completion]``: how long an answer may be."""
+
+    max_tokens: int = Field(64, ge=1, le=4096)
+
+
+class SpecConfig(_Section):
+    """``[spec]``: speculative decoding."""
+
+    drafter: Literal["auto", "ngram", "none"] = Field("auto", description="none decodes plainly, one token a pass.")
+    max_draft_tokens: int = Field(16, ge=1, le=63)
+
+
+class Config(_Section):
+    """All settings. Derived values are computed where they are used, never stored here."""
+
+    model: ModelConfig = ModelConfig()
+    prompt: PromptConfig = PromptConfig()
+    completion: CompletionConfig = CompletionConfig()
+    spec: SpecConfig = SpecConfig()
+
+    def with_model(self, name: str | None) -> Config:
+        """A copy with another model, or this object when ``name`` is None."""
+        if name is None:
+            return self
+        return self.model_copy(update={"model": self.model.model_copy(update={"name": name})})
+
+
+def load_config(file: Path, environment: Mapping[str, str] = os.environ) -> Config:
+    """Read and validate the settings; a missing ``file`` means defaults.
+
+    Raises ConfigError that names the file or variable and the key, for an unreadable file, an unknown key or a bad value.
+    """
+    values: dict[str, dict[str, Any]] = {}
+    try:
+        values = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        pass
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{file}: {error}.", "Correct the file, or move it away to use the defaults.") from error
+    origins = {}
+    for section in Config.model_fields:
+        for key in Config.model_fields[section].default.__class__.model_fields:
+            variable = f"{ENVIRONMENT_PREFIX}{section}_{key}".upper()
+            if variable in environment and isinstance(values.setdefault(section, {}), dict):
+                values[section][key] = environment[variable]
+                origins[section, key] = variable
+    try:
+        return Config.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = tuple(str(part) for part in first["loc"])
+        origin = origins.get(place[:2], f"{file}: {'.'.join(place)}")  # type: ignore[call-overload]
+        raise ConfigError(
+            f"{origin}: {first['msg']} (found {first['input']!r}).", "`completiond doctor` lists the settings in use."
+        ) from None

@@ -1,0 +1,81 @@
+"""Where completiond keeps things on this machine. Imported by the shim, so: standard library and platformdirs only."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from completiond.errors import DaemonError
+
+__all__ = ["Paths"]
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The folders of one user. ``COMPLETIOND_{CACHE,CONFIG,RUNTIME}_DIR`` override the platform's own."""
+
+    cache_dir: Path
+    config_dir: Path
+    runtime_dir: Path
+
+    @classmethod
+    def from_environment(cls) -> Paths:
+        """Read the environment once; later changes to it do not matter."""
+
+        def folder(variable: str, default: str) -> Path:
+            return Path(os.environ.get(variable) or default).expanduser().absolute()
+
+        return cls(
+            cache_dir=folder("COMPLETIOND_CACHE_DIR", platformdirs.user_cache_dir("completiond")),
+            config_dir=folder("COMPLETIOND_CONFIG_DIR", platformdirs.user_config_dir("completiond")),
+            runtime_dir=folder("COMPLETIOND_RUNTIME_DIR", platformdirs.user_runtime_dir("completiond")),
+        )
+
+    @property
+    def models_dir(self) -> Path:
+        """Downloaded model files, one folder per catalogue name."""
+        return self.cache_dir / "models"
+
+    @property
+    def prepared_dir(self) -> Path:
+        """Weights converted once, ready to load."""
+        return self.cache_dir / "prepared"
+
+    @property
+    def config_file(self) -> Path:
+        """The user's settings (TOML)."""
+        return self.config_dir / "config.toml"
+
+    @property
+    def socket(self) -> Path:
+        """The daemon's Unix socket."""
+        return self.runtime_dir / "daemon.sock"
+
+    @property
+    def lock(self) -> Path:
+        """Held (flock) by the running daemon for as long as it lives; contains its process id."""
+        return self.runtime_dir / "daemon.lock"
+
+    @property
+    def log_file(self) -> Path:
+        """Where a daemon started in the background writes its log."""
+        return self.runtime_dir / "daemon.log"
+
+    def make_runtime_dir(self) -> None:
+        """Create the runtime folder with mode 0700, or refuse one that others could have planted or can read.
+
+        Raises DaemonError when the folder is a link, belongs to someone else, or cannot be made private.
+        """
+        self.runtime_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        info = self.runtime_dir.lstat()
+        if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid():
+            raise DaemonError(
+                f"{self.runtime_dir} is not a folder of yours.",
+                "Remove it, or set COMPLETIOND_RUNTIME_DIR to a folder that only you can reach.",
+            )
+        if stat.S_IMODE(info.st_mode) != 0o700:
+            self.runtime_dir.chmod(0o700)
