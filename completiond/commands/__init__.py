@@ -1,0 +1,1 @@
+"""One module per group of terminal commands; cli.py puts them together."""
