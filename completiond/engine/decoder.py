@@ -1,0 +1,155 @@
+"""The fast decoder: Llama, Mistral, Qwen2/2.5 and Qwen3 attention models, one sequence, static cache.
+
+Token ids in, logits out; it knows no tokenizer and no text. The same code runs int8 on a CPU, float32 on a CPU and
+bfloat16 on a GPU: the Kernels decide (linear.py), and on a CPU attention is computed in fixed shapes (attention.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import embedding, silu
+
+from completiond.cache.kv import KVCache
+from completiond.engine.attention import AttentionPlan, DensePlan, TiledPlan
+from completiond.engine.linear import Kernels, Weight
+from completiond.engine.shape import DecoderShape
+from completiond.engine.target import Pass
+
+__all__ = ["Decoder", "DecoderWeights", "LayerWeights"]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerWeights:
+    """One layer. q, k and v are one product, gate and up another: inputs are quantised once and passes are shorter."""
+
+    input_norm: Tensor
+    qkv: Weight
+    q_norm: Tensor | None
+    k_norm: Tensor | None
+    out: Weight
+    mlp_norm: Tensor
+    gate_up: Weight
+    down: Weight
+
+
+@dataclass(frozen=True, slots=True)
+class DecoderWeights:
+    """All weights. ``embedding`` [vocab_size, hidden_size] may be float16 in a memory-mapped file."""
+
+    embedding: Tensor
+    layers: tuple[LayerWeights, ...]
+    norm: Tensor
+    lm_head: Weight
+
+
+class Decoder:
+    """A TargetModel. ``exact`` asks for attention whose bits do not depend on the shape of a pass (CPUs)."""
+
+    def __init__(
+        self, shape: DecoderShape, weights: DecoderWeights, kernels: Kernels, device: torch.device, dtype_name: str
+    ) -> None:
+        self.shape = shape
+        self.weights = weights
+        self.kernels = kernels
+        self.device = device
+        self.dtype_name = dtype_name
+        self.vocab_size = shape.vocab_size
+        self.max_positions = shape.max_positions
+        self.exact = device.type == "cpu"
+        self._rotary = torch.empty(2, 0, 1, shape.head_dim)
+
+    def new_cache(self, capacity_tokens: int) -> KVCache:
+        """See TargetModel.new_cache."""
+        shape = self.shape
+        return KVCache(
+            shape.num_layers, shape.num_kv_heads, shape.head_dim, capacity_tokens, self.kernels.dtype, self.device
+        )
+
+    @torch.inference_mode()
+    def forward(self, token_ids: list[int], kv: KVCache, num_logits: int) -> Pass:
+        """See TargetModel.forward."""
+        start, num_tokens = kv.num_tokens, len(token_ids)
+        if start + num_tokens > kv.capacity_tokens:
+            raise ValueError(f"{num_tokens} tokens do not fit behind {start} of {kv.capacity_tokens}")
+        plan = self._plan(start, num_tokens)
+        cos, sin = self._rotary_rows(start, num_tokens, kv.capacity_tokens)
+        ids = torch.tensor(token_ids, device=self.device)
+        x = embedding(ids, self.weights.embedding).to(self.kernels.dtype)
+
+        for index, layer in enumerate(self.weights.layers):
+            x = self._attention(x, layer, cos, sin, kv.keys[index], kv.values[index], start, plan)
+            x = self._mlp(x, layer)
+
+        kv.extend(token_ids)
+        rows = self.kernels.normed_rows(x[-num_logits:], self.weights.norm, self.shape.rms_eps)
+        return Pass(self.kernels.linear(rows, self.weights.lm_head).float())
+
+    def _attention(
+        self,
+        x: Tensor,
+        layer: LayerWeights,
+        cos: Tensor,
+        sin: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        start: int,
+        plan: AttentionPlan,
+    ) -> Tensor:
+        shape, kernels = self.shape, self.kernels
+        num_tokens = x.shape[0]
+        qkv = kernels.linear(kernels.normed_rows(x, layer.input_norm, shape.rms_eps), layer.qkv)
+        qkv = qkv.view(num_tokens, shape.num_heads + 2 * shape.num_kv_heads, shape.head_dim)
+        qk, v = qkv[:, : shape.num_heads + shape.num_kv_heads], qkv[:, shape.num_heads + shape.num_kv_heads :]
+        if layer.q_norm is not None and layer.k_norm is not None:
+            qk = self._head_norm(qk, layer.q_norm, layer.k_norm)
+        qk = _rotate(qk, cos, sin)
+        keys[:, start : start + num_tokens] = qk[:, shape.num_heads :].transpose(0, 1)
+        values[:, start : start + num_tokens] = v.transpose(0, 1)
+        output = plan.attend(qk[:, : shape.num_heads], keys, values)
+        return kernels.linear_add(kernels.rows(output), layer.out, x)
+
+    def _mlp(self, x: Tensor, layer: LayerWeights) -> Tensor:
+        kernels = self.kernels
+        gate_up = kernels.linear(kernels.normed_rows(x, layer.mlp_norm, self.shape.rms_eps), layer.gate_up)
+        width = self.shape.intermediate_size
+        hidden = silu(gate_up[:, :width]).mul_(gate_up[:, width:])
+        return kernels.linear_add(kernels.rows(hidden), layer.down, x)
+
+    def _head_norm(self, qk: Tensor, q_norm: Tensor, k_norm: Tensor) -> Tensor:
+        """Qwen3 normalises each head's query and key before the rotation."""
+        wide = qk.float()
+        wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.shape.rms_eps)
+        heads = self.shape.num_heads
+        weight = torch.cat((q_norm.expand(heads, -1), k_norm.expand(self.shape.num_kv_heads, -1)))
+        return wide.to(qk.dtype) * weight
+
+    def _plan(self, start: int, num_tokens: int) -> AttentionPlan:
+        shape = self.shape
+        if self.exact:
+            return TiledPlan(start, num_tokens, shape.num_kv_heads, shape.group_size, shape.head_dim)
+        return DensePlan(start, num_tokens, self.device)
+
+    def _rotary_rows(self, start: int, num_tokens: int, capacity_tokens: int) -> tuple[Tensor, Tensor]:
+        """Cosines and signed sines [M, 1, head_dim] of the pass's positions, from a table made once per capacity."""
+        if self._rotary.shape[1] < capacity_tokens:
+            self._rotary = _rotary_table(self.shape, capacity_tokens).to(self.device, self.kernels.dtype)
+        rows = self._rotary[:, start : start + num_tokens]
+        return rows[0], rows[1]
+
+
+def _rotary_table(shape: DecoderShape, num_positions: int) -> Tensor:
+    """Rotary angles (RoFormer, arXiv 2104.09864, in the half-split layout of Llama checkpoints): [2, P, 1, head_dim]."""
+    exponents = torch.arange(0, shape.head_dim, 2, dtype=torch.float32) / shape.head_dim
+    angles = torch.arange(num_positions, dtype=torch.float32)[:, None] * (1.0 / shape.rope_theta**exponents)
+    cos, sin = angles.cos(), angles.sin()
+    # The sign of the rotation sits in the table, so that rotating is a swap of halves, not a negation.
+    return torch.stack((torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)))[:, :, None]
+
+
+def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate the two halves of each head of ``x`` [M, heads, head_dim] by the rows' angles."""
+    swapped = torch.roll(x, x.shape[-1] // 2, dims=-1)
+    return (x * cos).add_(swapped.mul_(sin))
