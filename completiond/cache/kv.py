@@ -1,18 +1,51 @@
-"""Keys and values of one sequence in one static buffer, with rollback.
+"""Keys and values of one sequence, with rollback and reuse of a common prefix.
 
-The buffer never moves: a pass writes rows ``[start, start + M)`` and ``num_tokens`` says how many are valid. What lies beyond
-is stale but finite, and attention masks it exactly, so rolling back is a change of one number.
+The static buffer never moves: a pass writes rows ``[start, start + M)`` and ``num_tokens`` says how many are valid. What lies
+beyond is stale but finite, and attention masks it exactly, so rolling back is a change of one number.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
-__all__ = ["KVCache"]
+__all__ = ["KVCache", "SequenceCache"]
 
 
-class KVCache:
-    """``keys`` and ``values``: float [layers, kv_heads, capacity_tokens, head_dim], plus the token ids they stand for."""
+class SequenceCache:
+    """Which tokens a cache stands for. Subclasses add the storage; ``rollback`` is all they may have to override."""
+
+    def __init__(self, capacity_tokens: int) -> None:
+        self.capacity_tokens = capacity_tokens
+        self.token_ids: list[int] = []
+
+    @property
+    def num_tokens(self) -> int:
+        """How many leading rows are valid."""
+        return len(self.token_ids)
+
+    def extend(self, token_ids: Sequence[int]) -> None:
+        """Declare the rows of ``token_ids``, just written behind the valid ones, valid."""
+        self.token_ids.extend(token_ids)
+
+    def rollback(self, num_tokens: int) -> None:
+        """Forget all but the first ``num_tokens`` rows."""
+        del self.token_ids[num_tokens:]
+
+    def reuse(self, prompt_ids: Sequence[int]) -> int:
+        """Keep the longest common prefix with ``prompt_ids`` and return its length, in tokens.
+
+        At least the prompt's last token is left to compute, because its logits are what the caller is after.
+        """
+        limit = min(len(self.token_ids), len(prompt_ids) - 1)
+        common = next((i for i in range(limit) if self.token_ids[i] != prompt_ids[i]), limit)
+        self.rollback(common)
+        return common
+
+
+class KVCache(SequenceCache):
+    """``keys`` and ``values``: float [layers, kv_heads, capacity_tokens, head_dim]."""
 
     def __init__(
         self,
@@ -23,41 +56,13 @@ class KVCache:
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> None:
+        super().__init__(capacity_tokens)
         shape = (num_layers, num_kv_heads, capacity_tokens, head_dim)
         # Zeros, not empty: a masked row is multiplied by an exact 0, and 0 x NaN would still be NaN.
         self.keys = torch.zeros(shape, dtype=dtype, device=device)
         self.values = torch.zeros(shape, dtype=dtype, device=device)
-        self.token_ids: list[int] = []
-
-    @property
-    def num_tokens(self) -> int:
-        """How many leading rows are valid."""
-        return len(self.token_ids)
-
-    @property
-    def capacity_tokens(self) -> int:
-        """How many rows there are."""
-        return self.keys.shape[2]
 
     @property
     def size_bytes(self) -> int:
         """Memory of both buffers."""
         return 2 * self.keys.numel() * self.keys.element_size()
-
-    def extend(self, token_ids: list[int]) -> None:
-        """Declare the rows of ``token_ids``, just written behind the valid ones, valid."""
-        self.token_ids.extend(token_ids)
-
-    def rollback(self, num_tokens: int) -> None:
-        """Forget all but the first ``num_tokens`` rows. The buffer is not touched."""
-        del self.token_ids[num_tokens:]
-
-    def reuse(self, prompt_ids: list[int]) -> int:
-        """Keep the longest common prefix with ``prompt_ids`` and return its length, in tokens.
-
-        At least the prompt's last token is left to compute, because its logits are what the caller is after.
-        """
-        limit = min(len(self.token_ids), len(prompt_ids) - 1)
-        common = next((i for i in range(limit) if self.token_ids[i] != prompt_ids[i]), limit)
-        self.rollback(common)
-        return common

@@ -6,6 +6,7 @@ bfloat16 on a GPU: the Kernels decide (linear.py), and on a CPU attention is com
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -46,7 +47,7 @@ class DecoderWeights:
 
 
 class Decoder:
-    """A TargetModel. ``exact`` asks for attention whose bits do not depend on the shape of a pass (CPUs)."""
+    """A TargetModel; exact for int8 on a CPU, where products are integer sums and attention has fixed shapes."""
 
     def __init__(
         self, shape: DecoderShape, weights: DecoderWeights, kernels: Kernels, device: torch.device, dtype_name: str
@@ -58,7 +59,7 @@ class Decoder:
         self.dtype_name = dtype_name
         self.vocab_size = shape.vocab_size
         self.max_positions = shape.max_positions
-        self.exact = device.type == "cpu"
+        self.exact = device.type == "cpu" and dtype_name == "int8"
         self._rotary = torch.empty(2, 0, 1, shape.head_dim)
 
     def new_cache(self, capacity_tokens: int) -> KVCache:
@@ -69,14 +70,14 @@ class Decoder:
         )
 
     @torch.inference_mode()
-    def forward(self, token_ids: list[int], kv: KVCache, num_logits: int) -> Pass:
+    def forward(self, token_ids: Sequence[int], kv: KVCache, num_logits: int) -> Pass:
         """See TargetModel.forward."""
         start, num_tokens = kv.num_tokens, len(token_ids)
         if start + num_tokens > kv.capacity_tokens:
             raise ValueError(f"{num_tokens} tokens do not fit behind {start} of {kv.capacity_tokens}")
         plan = self._plan(start, num_tokens)
         cos, sin = self._rotary_rows(start, num_tokens, kv.capacity_tokens)
-        ids = torch.tensor(token_ids, device=self.device)
+        ids = torch.tensor(list(token_ids), device=self.device)
         x = embedding(ids, self.weights.embedding).to(self.kernels.dtype)
 
         for index, layer in enumerate(self.weights.layers):
@@ -84,7 +85,9 @@ class Decoder:
             x = self._mlp(x, layer)
 
         kv.extend(token_ids)
-        rows = self.kernels.normed_rows(x[-num_logits:], self.weights.norm, self.shape.rms_eps)
+        if num_logits == 0:
+            return Pass(x.new_empty(0, self.vocab_size))
+        rows = self.kernels.normed_rows(x[num_tokens - num_logits :], self.weights.norm, self.shape.rms_eps)
         return Pass(self.kernels.linear(rows, self.weights.lm_head).float())
 
     def _attention(

@@ -29,10 +29,6 @@ class Rows:
     values: Tensor
     scale: Tensor | None = None
 
-    def tail(self, num_rows: int) -> Rows:
-        """The last ``num_rows`` rows."""
-        return Rows(self.values[-num_rows:], None if self.scale is None else self.scale[-num_rows:])
-
 
 @dataclass(frozen=True, slots=True)
 class Weight:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
-from completiond.cache.kv import KVCache
+from completiond.cache.kv import SequenceCache
 
-__all__ = ["Pass", "TargetModel"]
+__all__ = ["CacheT", "Pass", "TargetModel"]
+
+CacheT = TypeVar("CacheT", bound=SequenceCache)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,20 +23,24 @@ class Pass:
     logits: Tensor
 
 
-class TargetModel(Protocol):
-    """A decoder whose row i depends only on the tokens up to it and on the cache before ``start``."""
+class TargetModel(Protocol, Generic[CacheT]):
+    """A decoder whose row i depends only on the tokens up to it and on the cache before this pass.
+
+    ``exact`` promises more: a row's logits are bit-identical however many rows share the pass and however the cache came to be.
+    """
 
     vocab_size: int
     max_positions: int
     device: torch.device
     dtype_name: str
+    exact: bool
 
-    def new_cache(self, capacity_tokens: int) -> KVCache:
+    def new_cache(self, capacity_tokens: int) -> CacheT:
         """An empty cache of this model's shape."""
 
-    def forward(self, token_ids: list[int], kv: KVCache, num_logits: int) -> Pass:
+    def forward(self, token_ids: Sequence[int], kv: CacheT, num_logits: int) -> Pass:
         """Run M tokens behind the cache's valid ones and make them valid too.
 
-        Returns logits for the last ``num_logits`` of them (1 <= num_logits <= M). Raises ValueError when the cache has no
-        room for M more tokens.
+        Returns logits for the last ``num_logits`` of them (0 <= num_logits <= M; 0 skips the vocabulary product). Raises
+        ValueError when the cache has no room for M more tokens.
         """

@@ -1,1 +1,1 @@
-"""See docs/structure.md."""
+"""Which models exist, where their files come from, and whether the files on this machine are whole."""

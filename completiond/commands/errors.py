@@ -1,0 +1,43 @@
+"""How every command ends that cannot do what it was asked: one line on standard error and an exit status."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import typer
+
+from completiond.errors import CompletiondError
+
+__all__ = ["INTERRUPTED_STATUS", "fail", "reports_errors"]
+
+INTERRUPTED_STATUS = 130
+"""What a shell reports for a program ended by Ctrl-C."""
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def fail(text: str, exit_status: int) -> typer.Exit:
+    """Write ``completiond: text`` as one line to standard error; raise what is returned."""
+    typer.echo(f"completiond: {' '.join(text.split())}", err=True)
+    return typer.Exit(exit_status)
+
+
+def reports_errors(command: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Decorate a command: any CompletiondError or Ctrl-C becomes one line and an exit status, without a traceback.
+
+    Goes below ``@app.command()``. Any other exception is a bug and passes through.
+    """
+
+    @functools.wraps(command)
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return command(*args, **kwargs)
+        except CompletiondError as error:
+            raise fail(str(error), error.exit_status) from None
+        except KeyboardInterrupt:
+            raise fail("interrupted.", INTERRUPTED_STATUS) from None
+
+    return run

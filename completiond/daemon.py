@@ -1,0 +1,167 @@
+"""The daemon: one service for every client of one user, on a Unix socket."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from completiond.complete.service_protocol import Service
+from completiond.errors import DaemonError
+from completiond.launch import try_connect
+from completiond.lock import InstanceLock
+from completiond.logs import describe, log_loop_errors
+from completiond.lsp.host import Host
+from completiond.paths import Paths
+
+if TYPE_CHECKING:
+    from cattrs import Converter
+
+__all__ = ["ManagedService", "run_daemon"]
+
+log = logging.getLogger(__name__)
+
+_BACKLOG = 64
+_CLOSE_SERVICE_S = 0.7
+_CLOSE_CONNECTIONS_S = 0.2
+
+
+class ManagedService(Service, Protocol):
+    """A service with a beginning and an end."""
+
+    def start(self) -> None:
+        """Begin to load the model, in the background."""
+
+    async def close(self) -> None:
+        """Stop all work."""
+
+
+async def run_daemon(service_factory: Callable[[], ManagedService], paths: Paths) -> None:
+    """Serve clients on ``paths.socket`` until ``completiond/stop``, SIGTERM or SIGINT.
+
+    The socket accepts connections before ``service_factory`` is called, and that before pygls is imported, so that a
+    client never waits for anything that is slow to import or to load. Raises DaemonError for a runtime folder that is
+    not safe or a socket that cannot be made, and DaemonRunningError if another daemon serves.
+    """
+    paths.make_runtime_dir()
+    lock = InstanceLock(paths)
+    lock.acquire(lambda: _is_serving(paths))
+    try:
+        listening = _listen(paths)
+        try:
+            await _serve(service_factory, paths, listening)
+        finally:
+            listening.close()
+            paths.socket.unlink(missing_ok=True)
+    finally:
+        lock.release()
+
+
+async def _serve(service_factory: Callable[[], ManagedService], paths: Paths, listening: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    log_loop_errors(loop, log)
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    log.info("Listening on %s, process %d", paths.socket, os.getpid())
+    service = service_factory()
+    service.start()
+    host = Host(service, paths.socket, stop.set)
+    connections = _Connections(host)
+    server = await asyncio.start_unix_server(connections.serve, sock=listening)
+    await stop.wait()
+    log.info("Stopping")
+    server.close()
+    paths.socket.unlink(missing_ok=True)  # from here on, a client that looks for a daemon starts the next one
+    host.announce_stop()
+    await connections.close()
+    try:
+        await asyncio.wait_for(service.close(), _CLOSE_SERVICE_S)
+    except TimeoutError:
+        log.warning("The service did not close within %.1f s", _CLOSE_SERVICE_S)
+    except Exception as error:
+        log.error("The service did not close: %s", describe(error))
+
+
+class _Connections:
+    """The clients connected now, each in a task of its own."""
+
+    def __init__(self, host: Host) -> None:
+        # Imported with the socket open already: this is most of the daemon's start-up time.
+        from pygls.protocol import default_converter
+
+        from completiond.lsp.connection import serve_connection
+
+        self._serve_connection = serve_connection
+        self._host = host
+        self._converter: Converter = default_converter()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one client, unless it belongs to another user."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            if _is_ours(writer.get_extra_info("socket")):
+                await self._serve_connection(self._host, self._converter, reader, writer)
+            else:
+                log.warning("Refused a client of another user")
+                writer.close()
+        except asyncio.CancelledError:
+            pass  # the daemon is closing
+        except Exception as error:
+            log.error("A connection failed: %s", describe(error))
+            writer.close()
+        finally:
+            self._tasks.discard(task)
+
+    async def close(self) -> None:
+        """End all connections; what has been written to them already is still sent if the client reads on."""
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_CLOSE_CONNECTIONS_S)
+
+
+def _listen(paths: Paths) -> socket.socket:
+    """Bind the socket. The lock is held, so a file in its place is left over from a daemon that was killed."""
+    paths.socket.unlink(missing_ok=True)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listening.bind(str(paths.socket))
+        paths.socket.chmod(0o600)
+        listening.listen(_BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise DaemonError(
+            f"Cannot listen on {paths.socket}: {error.strerror or error}.",
+            "Set COMPLETIOND_RUNTIME_DIR to a short path (a socket's may have about 100 characters).",
+        ) from error
+    listening.setblocking(False)
+    return listening
+
+
+def _is_serving(paths: Paths) -> bool:
+    connection = try_connect(paths)
+    if connection is not None:
+        connection.close()
+    return connection is not None
+
+
+def _is_ours(connection: socket.socket) -> bool:
+    """Whether the process at the other end runs as this user; True where the system cannot tell (the folder is 0700)."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True
+    with contextlib.suppress(OSError):
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        _pid, uid, _gid = struct.unpack("3i", credentials)
+        return bool(uid == os.getuid())
+    return False

@@ -1,0 +1,114 @@
+"""The decode loop: draft, verify, accept, emit, roll back, observe. Token ids only; it knows no text."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from completiond.engine.sampling import Sampler
+from completiond.engine.target import CacheT, TargetModel
+from completiond.spec.drafter import Draft, Drafter
+from completiond.spec.verify import verify
+
+__all__ = ["PREFILL_CHUNK_TOKENS", "Step", "generate"]
+
+PREFILL_CHUNK_TOKENS = 256
+"""A long prompt is read in pieces of this size, so that a cancelled request stops within one of them."""
+
+StopCheck = Callable[[int], str | None]
+"""Told each new token in order; a reason ends the answer. ``eos``-like reasons keep that token out of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one pass did. ``token_ids`` are the new tokens of the answer; the first ``accepted`` came from the draft.
+
+    ``stop_reason`` is set on the last step. A piece of prefill has no tokens.
+    """
+
+    token_ids: tuple[int, ...]
+    source: str
+    drafted: int
+    accepted: int
+    pass_ms: float
+    cached_tokens: int
+    stop_reason: str | None = None
+
+
+def generate(
+    target: TargetModel[CacheT],
+    kv: CacheT,
+    prompt_ids: Sequence[int],
+    drafter: Drafter,
+    sampler: Sampler,
+    stop: StopCheck,
+    max_tokens: int,
+    max_draft_tokens: int,
+) -> Iterator[Step]:
+    """Continue ``prompt_ids``, reusing what ``kv`` already holds of them; one Step per pass of the target.
+
+    The caller ends an answer early by closing the iterator: the cache then holds only tokens that are part of the sequence.
+    Raises ValueError when prompt and answer cannot fit into the cache.
+    """
+    if len(prompt_ids) + max_tokens > kv.capacity_tokens:
+        raise ValueError(f"{len(prompt_ids)} + {max_tokens} tokens do not fit into {kv.capacity_tokens}")
+    cached_tokens = kv.reuse(prompt_ids)
+    pending = list(prompt_ids[cached_tokens:])
+    num_emitted = 0
+
+    while len(pending) > PREFILL_CHUNK_TOKENS:
+        started = time.perf_counter()
+        target.forward(pending[:PREFILL_CHUNK_TOKENS], kv, num_logits=0)
+        del pending[:PREFILL_CHUNK_TOKENS]
+        yield Step((), "model", 0, 0, (time.perf_counter() - started) * 1e3, cached_tokens)
+
+    while True:
+        started = time.perf_counter()
+        # Draft: never past the answer's length (the pass itself adds one token), never an id the target does not have.
+        draft = _usable(drafter.propose(min(max_draft_tokens, max_tokens - num_emitted - 1)), target.vocab_size)
+
+        # Verify: one pass over what the cache lacks and the draft.
+        result = target.forward([*pending, *draft.token_ids], kv, num_logits=len(draft.token_ids) + 1)
+
+        # Accept: the target's own token at each place, as long as the draft guessed it.
+        num_known = kv.num_tokens - len(draft.token_ids)
+        tokens = verify(result.logits, draft.token_ids, sampler, position=num_known)
+
+        # Emit: token by token, inside a block too; what lies past a stop does not exist.
+        emitted, reason = _emit(tokens, stop, max_tokens - num_emitted)
+        num_emitted += len(emitted)
+
+        # Roll back: keep the rows of accepted tokens; the newest token, the target's own, has none yet.
+        accepted = min(len(emitted), len(tokens) - 1)
+        kv.rollback(num_known + accepted)
+        pending = tokens[-1:]
+
+        # Observe.
+        if emitted:
+            drafter.observe(emitted)
+        pass_ms = (time.perf_counter() - started) * 1e3
+        yield Step(tuple(emitted), draft.source, len(draft.token_ids), accepted, pass_ms, cached_tokens, reason)
+        if reason is not None:
+            return
+
+
+def _usable(draft: Draft, vocab_size: int) -> Draft:
+    """Cut a draft at its first id that is not one of the target's."""
+    bad = next((i for i, token_id in enumerate(draft.token_ids) if not 0 <= token_id < vocab_size), None)
+    return draft if bad is None else Draft(draft.token_ids[:bad], draft.probabilities[:bad], draft.source)
+
+
+def _emit(tokens: Sequence[int], stop: StopCheck, room: int) -> tuple[list[int], str | None]:
+    """The tokens that become part of the answer, and why it ends there, if it does."""
+    emitted: list[int] = []
+    for token_id in tokens:
+        reason = stop(token_id)
+        if reason == "eos":
+            return emitted, reason
+        emitted.append(token_id)
+        if reason is not None:
+            return emitted, reason
+        if len(emitted) == room:
+            return emitted, "length"
+    return emitted, None

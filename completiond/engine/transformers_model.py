@@ -1,0 +1,90 @@
+"""Any causal language model through transformers' own classes: slow, right, for architectures decoder.py does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from completiond.cache.kv import SequenceCache
+from completiond.engine.target import Pass
+from completiond.errors import ModelUnsupportedError
+
+__all__ = ["TransformersCache", "TransformersModel"]
+
+
+class TransformersCache(SequenceCache):
+    """A transformers cache object, cut by ``crop`` where its kind can be cut, dropped and read again where it cannot."""
+
+    def __init__(self, capacity_tokens: int) -> None:
+        super().__init__(capacity_tokens)
+        self.past: Any = None
+        self.num_past_tokens = 0
+
+    def rollback(self, num_tokens: int) -> None:
+        """See SequenceCache.rollback."""
+        if num_tokens < self.num_past_tokens:
+            if self.past is not None and getattr(self.past, "is_compileable", False) is False and _can_crop(self.past):
+                self.past.crop(num_tokens)
+                self.num_past_tokens = num_tokens
+            else:
+                self.past, self.num_past_tokens = None, 0
+        super().rollback(num_tokens)
+
+
+def _can_crop(past: Any) -> bool:
+    """Only caches whose every layer is a plain growing one; sliding windows and recurrent states lose what they drop."""
+    layers = getattr(past, "layers", None)
+    return bool(layers) and all(type(layer).__name__ == "DynamicLayer" for layer in layers)
+
+
+class TransformersModel:
+    """A TargetModel. Not exact: the library's attention changes last bits with the shape of a pass."""
+
+    exact = False
+
+    def __init__(self, path: Path, device: torch.device, dtype_name: str) -> None:
+        """Load a folder or a ``.gguf`` file; never remote code, never pickles.
+
+        Raises ModelUnsupportedError with the library's own reason.
+        """
+        from transformers import AutoModelForCausalLM
+
+        where: dict[str, Any] = {"pretrained_model_name_or_path": path, "use_safetensors": True}
+        if path.suffix == ".gguf":
+            where = {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name}
+        try:
+            model = AutoModelForCausalLM.from_pretrained(
+                **where, dtype=getattr(torch, dtype_name), trust_remote_code=False
+            )
+        except (ValueError, OSError, KeyError, ImportError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise ModelUnsupportedError(
+                f"{path.name} cannot be loaded: {reason}.", "Choose another model: `completiond model list`."
+            ) from error
+        self._model = model.to(device).eval()
+        self.device = device
+        self.dtype_name = dtype_name
+        self.vocab_size = int(model.get_input_embeddings().weight.shape[0])
+        self.max_positions = int(getattr(model.config, "max_position_embeddings", None) or 2048)
+
+    def new_cache(self, capacity_tokens: int) -> TransformersCache:
+        """See TargetModel.new_cache."""
+        return TransformersCache(capacity_tokens)
+
+    @torch.inference_mode()
+    def forward(self, token_ids: Sequence[int], kv: TransformersCache, num_logits: int) -> Pass:
+        """See TargetModel.forward."""
+        if kv.num_tokens + len(token_ids) > kv.capacity_tokens:
+            raise ValueError(f"{len(token_ids)} tokens do not fit behind {kv.num_tokens} of {kv.capacity_tokens}")
+        ids = [*kv.token_ids[kv.num_past_tokens :], *token_ids]
+        output = self._model(
+            torch.tensor([ids], device=self.device), past_key_values=kv.past, use_cache=True, logits_to_keep=num_logits or 1
+        )
+        kv.past = output.past_key_values
+        kv.extend(token_ids)
+        kv.num_past_tokens = kv.num_tokens
+        logits = output.logits[0]
+        return Pass(logits[logits.shape[0] - num_logits :].float())

@@ -1,0 +1,39 @@
+"""What the server can do, as plain JSON: the shim says it before the daemon runs, and the daemon says the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, get_args
+
+from completiond import __version__
+from completiond.lsp.text import PositionEncoding
+
+__all__ = ["choose_position_encoding", "initialize_result"]
+
+_INCREMENTAL: Final = 2  # TextDocumentSyncKind
+
+
+def choose_position_encoding(client_capabilities: object) -> PositionEncoding:
+    """Return the first encoding of the client's list that LSP has; utf-16 without a list (LSP 3.17 "general")."""
+    general = client_capabilities.get("general") if isinstance(client_capabilities, Mapping) else None
+    offered = general.get("positionEncodings") if isinstance(general, Mapping) else None
+    if isinstance(offered, list):
+        for encoding in offered:
+            if encoding in get_args(PositionEncoding):
+                return encoding  # type: ignore[no-any-return]
+    return "utf-16"
+
+
+def initialize_result(encoding: PositionEncoding) -> dict[str, Any]:
+    """Return the answer to ``initialize`` (LSP 3.17 "InitializeResult"; 3.18 for inline completion).
+
+    Inline completion is announced statically, since Neovim does not register it dynamically.
+    """
+    return {
+        "capabilities": {
+            "positionEncoding": encoding,
+            "textDocumentSync": {"openClose": True, "change": _INCREMENTAL},
+            "inlineCompletionProvider": {},
+        },
+        "serverInfo": {"name": "completiond", "version": __version__},
+    }

@@ -1,0 +1,163 @@
+"""Our own methods, on the same socket as LSP and with no need of ``initialize``: for the command line and plugins."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pygls.exceptions import JsonRpcException
+
+from completiond.complete.request import Chunk, Completion, CompletionRequest, DrafterChoice, ServiceState
+from completiond.complete.service_protocol import Service, SupersededError
+from completiond.engine.sampling_params import SamplingParams
+from completiond.errors import CompletiondError, UsageError
+
+if TYPE_CHECKING:
+    from completiond.lsp.server import CompletionServer
+
+__all__ = ["CHUNK", "COMPLETE", "STATUS", "STOP", "complete", "status", "stop"]
+
+COMPLETE: Final = "completiond/complete"
+CHUNK: Final = "completiond/chunk"
+STATUS: Final = "completiond/status"
+STOP: Final = "completiond/stop"
+
+# LSP 3.17 "ErrorCodes"
+_INVALID_PARAMS: Final = -32602
+_SERVER_CANCELLED: Final = -32802
+_REQUEST_FAILED: Final = -32803
+
+_DRAFTERS: Final[tuple[DrafterChoice, ...]] = ("auto", "ngram", "none")
+_PARAMS: Final = frozenset(
+    "path prefix suffix maxTokens temperature topK topP seed drafter stream waitUntilReady".split()
+)
+
+T = TypeVar("T")
+
+
+async def complete(ls: CompletionServer, params: Any) -> dict[str, Any]:
+    """Answer ``completiond/complete`` with a Completion, its keys in snake_case.
+
+    ``params``: ``prefix``, and optionally ``path``, ``suffix``, ``maxTokens``, ``temperature``, ``topK``, ``topP``,
+    ``seed``, ``drafter``, ``stream`` (send ``completiond/chunk`` notifications on the way) and ``waitUntilReady``. A
+    newer request of the same client for the same non-empty ``path`` supersedes an older one.
+    """
+    counters, service = ls.host.counters, ls.host.service
+    counters.requests += 1
+    message_id = ls.protocol.msg_id
+    try:
+        request = _request(ls.client_id, message_id, params)
+        if _value(params, "waitUntilReady", bool, False):
+            await _until_loaded(service)
+        if _value(params, "stream", bool, False):
+            completion = await _stream(ls, message_id, request)
+        else:
+            completion = await service.complete(request)
+    except SupersededError:
+        counters.superseded += 1
+        raise JsonRpcException("A newer request took the place of this one.", _SERVER_CANCELLED) from None
+    except CompletiondError as error:
+        counters.empty += 1
+        raise _rpc_error(error) from error
+    except Exception:
+        counters.empty += 1
+        raise
+    if completion.text:
+        counters.answered += 1
+    else:
+        counters.empty += 1
+    return asdict(completion)
+
+
+def status(ls: CompletionServer, _params: Any) -> dict[str, Any]:
+    """Answer ``completiond/status``."""
+    return ls.host.status()
+
+
+def stop(ls: CompletionServer, _params: Any) -> None:
+    """Answer ``completiond/stop``. The answer is on its way before the process begins to end."""
+    ls.host.request_stop()
+
+
+async def _stream(ls: CompletionServer, message_id: object, request: CompletionRequest) -> Completion:
+    async for event in ls.host.service.stream(request):
+        if isinstance(event, Completion):
+            return event
+        ls.protocol.notify(CHUNK, _chunk_params(message_id, event))
+    raise RuntimeError("the stream ended without a completion")
+
+
+def _chunk_params(message_id: object, chunk: Chunk) -> dict[str, Any]:
+    return {"id": message_id, "text": chunk.text, "spans": [asdict(span) for span in chunk.spans]}
+
+
+async def _until_loaded(service: Service) -> None:
+    loaded = asyncio.Event()
+
+    def on_state(state: ServiceState) -> None:
+        if state.phase != "loading":
+            loaded.set()
+
+    unsubscribe = service.subscribe(on_state)
+    try:
+        on_state(service.state)
+        await loaded.wait()
+    finally:
+        unsubscribe()
+
+
+def _request(client_id: str, message_id: object, params: Any) -> CompletionRequest:
+    if not isinstance(params, dict):
+        raise UsageError(f"{COMPLETE} takes named parameters.")
+    if unknown := sorted(params.keys() - _PARAMS):
+        raise UsageError(f"{COMPLETE} has no parameter {unknown[0]}.", f"It has {', '.join(sorted(_PARAMS))}.")
+    drafter = _value(params, "drafter", str, "auto")
+    if drafter not in _DRAFTERS:
+        raise UsageError(f"drafter is {drafter!r}.", f"Use one of {', '.join(_DRAFTERS)}.")
+    if "prefix" not in params:
+        raise UsageError(f"{COMPLETE} needs a prefix.")
+    max_tokens = params.get("maxTokens")
+    if max_tokens is not None and _value(params, "maxTokens", int, 0) < 1:
+        raise UsageError(f"maxTokens is {max_tokens}.", "Use a positive number.")
+    path = _value(params, "path", str, "")
+    return CompletionRequest(
+        prefix=_value(params, "prefix", str, ""),
+        suffix=_value(params, "suffix", str, ""),
+        path=path,
+        client_id=client_id,
+        document_id=path or f"request {message_id}",
+        max_tokens=max_tokens,
+        sampling=SamplingParams(
+            temperature=_number(params, "temperature", 0.0),
+            top_k=_value(params, "topK", int, 0),
+            top_p=_number(params, "topP", 1.0),
+            seed=_value(params, "seed", int, 0),
+        ),
+        drafter=drafter,
+    )
+
+
+def _value(params: dict[str, Any], name: str, kind: type[T], default: T) -> T:
+    value = params.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise UsageError(f"{name} is not of type {kind.__name__}.")
+    return value
+
+
+def _number(params: dict[str, Any], name: str, default: float) -> float:
+    value = params.get(name)
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else _value(params, name, float, default)
+
+
+def _rpc_error(error: CompletiondError) -> JsonRpcException:
+    code = _INVALID_PARAMS if isinstance(error, UsageError) else _REQUEST_FAILED
+    data = {
+        "type": type(error).__name__,
+        "message": error.message,
+        "advice": error.advice,
+        "exit_status": error.exit_status,
+    }
+    return JsonRpcException(str(error), code, data)

@@ -1,0 +1,80 @@
+"""What all connections of one process share: the service, counters, and the way to stop."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from completiond import __version__
+from completiond.complete.service_protocol import Service
+
+__all__ = ["Counters", "Host"]
+
+
+@dataclass(slots=True)
+class Counters:
+    """Completion requests since the start. Those that ended are in exactly one of the other four."""
+
+    requests: int = 0
+    answered: int = 0
+    superseded: int = 0
+    cancelled: int = 0
+    empty: int = 0
+
+
+class Host:
+    """The process around the connections: the daemon, or a stand-alone language server without a ``socket``."""
+
+    def __init__(self, service: Service, socket: Path | None, request_stop: Callable[[], None]) -> None:
+        """``request_stop`` makes the process end soon; it returns at once."""
+        self.service = service
+        self.request_stop = request_stop
+        self.counters = Counters()
+        self._socket = socket
+        self._started_s = time.monotonic()
+        self._num_connected = 0
+        self._clients: dict[str, Callable[[], None]] = {}
+
+    def add_client(self, on_stop: Callable[[], None]) -> str:
+        """Register a connection and return its id; ``on_stop`` is called when the process stops on purpose."""
+        self._num_connected += 1
+        client_id = f"connection-{self._num_connected}"
+        self._clients[client_id] = on_stop
+        return client_id
+
+    def remove_client(self, client_id: str) -> None:
+        """Forget a connection that has ended, and all it asked for."""
+        if self._clients.pop(client_id, None) is not None:
+            self.service.forget_client(client_id)
+
+    def announce_stop(self) -> None:
+        """Tell every connection that the process stops on purpose."""
+        for on_stop in tuple(self._clients.values()):
+            on_stop()
+
+    def status(self) -> dict[str, Any]:
+        """Return the answer to ``completiond/status``."""
+        return {
+            **asdict(self.service.state),
+            "pid": os.getpid(),
+            "uptime_s": round(time.monotonic() - self._started_s, 3),
+            "rss_mb": round(_rss_bytes() / 1e6, 1),
+            "version": __version__,
+            "socket": str(self._socket) if self._socket else None,
+            "clients": len(self._clients),
+            "counters": asdict(self.counters),
+        }
+
+
+def _rss_bytes() -> int:
+    try:
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:  # not Linux: the peak instead
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,198 @@
+"""pygls's protocol object, without what does not suit a daemon that serves many editors.
+
+What differs: our own document store in place of pygls's workspace; a request sees the text as it was when the request
+arrived; a malformed request is answered; requests after ``shutdown`` are answered; ``exit`` ends the connection and
+not the process; nothing of a message is logged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcInvalidRequest
+from pygls.protocol import LanguageServerProtocol
+from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage
+
+from completiond.lsp import sync, wire
+from completiond.lsp.capabilities import choose_position_encoding, initialize_result
+from completiond.lsp.documents import DocumentStore, Snapshot
+from completiond.logs import describe
+
+if TYPE_CHECKING:
+    from cattrs import Converter
+
+    from completiond.lsp.server import CompletionServer
+
+__all__ = ["CompletionProtocol", "InlineCompletionCall"]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class InlineCompletionCall:
+    """A request for inline completion and the document as it was when the request arrived; None if it is not open."""
+
+    params: types.InlineCompletionParams
+    document: Snapshot | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Malformed:
+    """A message that is not what its method, or JSON-RPC, asks for."""
+
+    message_id: object
+    method: object
+
+
+class CompletionProtocol(LanguageServerProtocol):
+    """One client's side of the conversation."""
+
+    _server: CompletionServer
+
+    def __init__(self, server: CompletionServer, converter: Converter) -> None:
+        super().__init__(server, converter)
+        self.documents = DocumentStore()
+        self.client_capabilities_json: wire.Json = {}
+        self.ended = threading.Event()  # pygls's reading loop wants a threading.Event; nobody waits for it
+
+    @property
+    def shutdown_received(self) -> bool:
+        """True after ``shutdown``: then ``exit`` means success (LSP 3.17 "Exit Notification")."""
+        return self._shutdown
+
+    # What comes in
+
+    def get_message_type(self, method: str) -> type[Any] | None:
+        """Return the class of messages whose parameters are structured; all others stay plain JSON.
+
+        Not cached as in pygls, whose cache keeps closed connections, and their documents, in memory.
+        """
+        return types.InlineCompletionRequest if method == types.TEXT_DOCUMENT_INLINE_COMPLETION else None
+
+    def get_result_type(self, method: str) -> type[Any] | None:
+        """Return None: the few answers of clients are not looked into."""
+        return None
+
+    def structure_message(self, data: wire.Json) -> Any:
+        """Turn a JSON object into a message; objects inside of messages stay as they are."""
+        if "jsonrpc" not in data:
+            return data
+        method = data.get("method")
+        try:
+            if data["jsonrpc"] != self.VERSION or not isinstance(data.get("id", 0), int | str):
+                return _Malformed(data.get("id"), method)
+            if not isinstance(method, str) or self.get_message_type(method):
+                return super().structure_message(data)
+        except JsonRpcException:
+            return _Malformed(data.get("id"), method)
+        if "id" in data:
+            return JsonRPCRequestMessage(data["id"], method, self.VERSION, data.get("params"))
+        return JsonRPCNotification(method, self.VERSION, data.get("params"))
+
+    def handle_message(self, message: Any) -> None:
+        """Dispatch a message; whatever it is, a request gets an answer."""
+        if isinstance(message, dict):  # no "jsonrpc" member
+            message = _Malformed(message.get("id"), message.get("method"))
+        if isinstance(message, _Malformed):
+            self._answer_malformed(message)
+        elif self._shutdown and isinstance(message, JsonRPCRequestMessage | types.InlineCompletionRequest):
+            error = JsonRpcInvalidRequest("the client has asked for shutdown")
+            self._send_response(message.id, error=error.to_response_error())
+        else:
+            super().handle_message(message)
+
+    def _answer_malformed(self, message: _Malformed) -> None:
+        method = message.method if isinstance(message.method, str) else None
+        log.warning("Malformed message, method %s", method)
+        if method is None or not isinstance(message.message_id, int | str):
+            return  # not a request
+        if method == types.TEXT_DOCUMENT_INLINE_COMPLETION:
+            # VS Code shows a popup for any error on this path.
+            self._send_response(message.message_id, types.InlineCompletionList(items=[]))
+        else:
+            self._send_response(message.message_id, error=JsonRpcInvalidParams().to_response_error())
+
+    def _handle_request(self, msg_id: int | str, method_name: str, params: Any) -> None:
+        # Handlers are tasks, and start after the messages that came in the same packet. So the text is taken now.
+        if isinstance(params, types.InlineCompletionParams):
+            self._server.host.counters.requests += 1
+            params = InlineCompletionCall(params, self.documents.get(params.text_document.uri))
+        super()._handle_request(msg_id, method_name, params)
+
+    def _handle_notification(self, method_name: str, params: Any) -> None:
+        if method_name == types.CANCEL_REQUEST:
+            message_id = params.get("id") if isinstance(params, dict) else None
+            if isinstance(message_id, int | str):
+                self._handle_cancel_notification(message_id)
+            return
+        super()._handle_notification(method_name, params)
+
+    # What goes out
+
+    def _send_data(self, data: Any) -> None:
+        writer = self.writer
+        if not isinstance(writer, asyncio.StreamWriter) or writer.is_closing():
+            return  # the client has gone; nobody waits for this
+        writer.write(wire.encode(self._serialize_message(data)))
+
+    # Methods that pygls has built in
+
+    def _register_builtin_features(self) -> None:
+        builtin: dict[str, Callable[[Any], Any]] = {
+            types.INITIALIZE: self._initialize,
+            types.INITIALIZED: self._initialized,
+            types.SHUTDOWN: self._shut_down,
+            types.EXIT: self._exit,
+            types.SET_TRACE: self._ignore,
+            types.TEXT_DOCUMENT_DID_OPEN: lambda params: self._sync(sync.DID_OPEN, params),
+            types.TEXT_DOCUMENT_DID_CHANGE: lambda params: self._sync(sync.DID_CHANGE, params),
+            types.TEXT_DOCUMENT_DID_CLOSE: lambda params: self._sync(sync.DID_CLOSE, params),
+        }
+        for method, handler in builtin.items():
+            self.fm.add_builtin_feature(method, handler)
+
+    def _initialize(self, params: Any) -> wire.Json:
+        capabilities = params.get("capabilities") if isinstance(params, dict) else None
+        self.client_capabilities_json = capabilities if isinstance(capabilities, dict) else {}
+        self.documents = DocumentStore(choose_position_encoding(capabilities))
+        return initialize_result(self.documents.encoding)
+
+    def _initialized(self, _params: Any) -> None:
+        self._server.on_initialized()
+
+    def _shut_down(self, _params: Any) -> None:
+        self.cancel_requests()
+        self._shutdown = True
+
+    def _exit(self, _params: Any) -> None:
+        self.ended.set()
+
+    def _ignore(self, _params: Any) -> None:
+        pass
+
+    def _sync(self, method: str, params: Any) -> None:
+        try:
+            sync.apply(self.documents, method, params)
+        except ValueError as error:
+            log.warning("Ignored a malformed %s: %s", method, error)
+
+    # The end of requests
+
+    def cancel_requests(self) -> None:
+        """Cancel all that the client has asked for and that has not been answered."""
+        for future in tuple(self._request_futures.values()):
+            future.cancel()
+
+    def _send_handler_result(self, future: Future[Any], *, msg_id: int | str) -> None:
+        if future.cancelled():
+            self._server.host.counters.cancelled += 1
+        elif (error := future.exception()) and not isinstance(error, JsonRpcException):
+            log.error("Request failed: %s", describe(error))
+        super()._send_handler_result(future, msg_id=msg_id)

@@ -1,0 +1,125 @@
+"""One language server per connection: thin handlers between LSP and the completion service."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from completiond import __version__
+from completiond.complete.request import CompletionRequest
+from completiond.complete.service_protocol import SupersededError
+from completiond.errors import NotReadyError
+from completiond.lsp import extensions
+from completiond.lsp.host import Host
+from completiond.lsp.loading import LoadingReport
+from completiond.lsp.protocol import CompletionProtocol, InlineCompletionCall
+from completiond.lsp.uris import path_of
+from completiond.logs import describe
+
+if TYPE_CHECKING:
+    from cattrs import Converter
+
+__all__ = ["STOPPING", "CompletionServer", "create_server"]
+
+log = logging.getLogger(__name__)
+
+STOPPING = "$/completiond/stopping"
+"""Notification before the process ends on purpose: who restarts it otherwise need not, until it is wanted again."""
+
+
+class CompletionServer(LanguageServer):
+    """The state of one connection."""
+
+    protocol: CompletionProtocol
+
+    def __init__(self, host: Host, converter: Converter) -> None:
+        super().__init__(
+            "completiond", __version__, protocol_cls=CompletionProtocol, converter_factory=lambda: converter
+        )
+        self.host = host
+        self.client_id = host.add_client(self._on_stop)
+        self._loading: LoadingReport | None = None
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Log what went wrong outside of a request. Never a popup, as pygls makes by default."""
+        log.error("%s: %s", getattr(source, "__name__", source), describe(error))
+
+    def on_initialized(self) -> None:
+        """Begin to tell the editor how the model loads (LSP 3.17 "Initialized Notification")."""
+        if self._loading is None:
+            self._loading = LoadingReport(self.protocol, self.host.service)
+
+    def close(self) -> None:
+        """Cancel what is running and forget the client."""
+        self.protocol.cancel_requests()
+        if self._loading is not None:
+            self._loading.close()
+        self.host.remove_client(self.client_id)
+
+    def _on_stop(self) -> None:
+        if self._loading is not None:  # an editor, or a shim
+            self.protocol.notify(STOPPING)
+
+
+def create_server(host: Host, converter: Converter) -> CompletionServer:
+    """Return the server for a new connection. ``converter`` takes 15 ms to make and can be shared by all of them."""
+    server = CompletionServer(host, converter)
+    server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(inline_completion)
+    server.feature(extensions.COMPLETE)(extensions.complete)
+    server.feature(extensions.STATUS)(extensions.status)
+    server.feature(extensions.STOP)(extensions.stop)
+    return server
+
+
+async def inline_completion(ls: CompletionServer, call: InlineCompletionCall) -> types.InlineCompletionList | None:
+    """Answer ``textDocument/inlineCompletion`` (LSP 3.18).
+
+    Null means that a newer request has taken over: Neovim then keeps what the newer one showed. An empty list clears
+    what is shown. There is no error but -32800 after a cancellation, because VS Code shows a popup for any other.
+    """
+    counters = ls.host.counters
+    try:
+        items = await _inline_items(ls, call)
+    except SupersededError:
+        counters.superseded += 1
+        return None
+    except asyncio.CancelledError:
+        raise
+    except NotReadyError as error:
+        log.info("No completion: %s", error)
+        items = []
+    except Exception as error:
+        log.error("No completion: %s", describe(error))
+        items = []
+    if items:
+        counters.answered += 1
+    else:
+        counters.empty += 1
+    return types.InlineCompletionList(items=items)
+
+
+async def _inline_items(ls: CompletionServer, call: InlineCompletionCall) -> list[types.InlineCompletionItem]:
+    document = call.document
+    if document is None:
+        log.info("No completion: the document is not open")
+        return []
+    prefix, suffix = document.split(call.params.position)
+    completion = await ls.host.service.complete(
+        CompletionRequest(
+            prefix=prefix,
+            suffix=suffix,
+            path=path_of(document.uri),
+            client_id=ls.client_id,
+            document_id=document.uri,
+        )
+    )
+    if not completion.text:
+        return []
+    # An empty range at the cursor: Neovim draws a non-empty one over the text to the right.
+    cursor = document.position_at(len(prefix))
+    position = types.Position(cursor.line, cursor.character)
+    return [types.InlineCompletionItem(insert_text=completion.text, range=types.Range(position, position))]
