@@ -88,7 +88,8 @@ class Client:
 
     def _gone(self) -> DaemonUnreachableError:
         return DaemonUnreachableError(
-            "The daemon went away before it answered.", f"Its log, if it runs in the background, is {self._paths.log_file}."
+            "The daemon went away before it answered.",
+            f"Its log, if it runs in the background, is {self._paths.log_file}.",
         )
 
 

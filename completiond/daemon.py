@@ -10,36 +10,21 @@ import signal
 import socket
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
 
-from completiond.complete.service_protocol import Service
 from completiond.errors import DaemonError
 from completiond.launch import try_connect
 from completiond.lock import InstanceLock
 from completiond.logs import describe, log_loop_errors
-from completiond.lsp.host import Host
+from completiond.lsp.host import Host, ManagedService
 from completiond.paths import Paths
 
-if TYPE_CHECKING:
-    from cattrs import Converter
-
-__all__ = ["ManagedService", "run_daemon"]
+__all__ = ["run_daemon"]
 
 log = logging.getLogger(__name__)
 
 _BACKLOG = 64
 _CLOSE_SERVICE_S = 0.7
 _CLOSE_CONNECTIONS_S = 0.2
-
-
-class ManagedService(Service, Protocol):
-    """A service with a beginning and an end."""
-
-    def start(self) -> None:
-        """Begin to load the model, in the background."""
-
-    async def close(self) -> None:
-        """Stop all work."""
 
 
 async def run_daemon(service_factory: Callable[[], ManagedService], paths: Paths) -> None:
@@ -94,13 +79,11 @@ class _Connections:
 
     def __init__(self, host: Host) -> None:
         # Imported with the socket open already: this is most of the daemon's start-up time.
-        from pygls.protocol import default_converter
-
-        from completiond.lsp.connection import serve_connection
+        from completiond.lsp.connection import new_converter, serve_connection
 
         self._serve_connection = serve_connection
         self._host = host
-        self._converter: Converter = default_converter()
+        self._converter = new_converter()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -157,7 +140,7 @@ def _is_serving(paths: Paths) -> bool:
 
 
 def _is_ours(connection: socket.socket) -> bool:
-    """Whether the process at the other end runs as this user; True where the system cannot tell (the folder is 0700)."""
+    """Whether the other end runs as this user; True where the system cannot tell, since the folder is 0700 too."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True
     with contextlib.suppress(OSError):

@@ -60,6 +60,13 @@ class DaemonStarter:
         the new one waits for its lock. Raises DaemonError when the runtime folder is not safe, or when the daemon
         cannot be started or ends while starting; the next call then tries again.
         """
+        try:
+            return self._poll()
+        except OSError as error:
+            self._release_launch_lock()
+            raise DaemonError(f"Cannot start the daemon: {error}.") from error
+
+    def _poll(self) -> socket.socket | None:
         self._paths.make_runtime_dir()
         if (connection := try_connect(self._paths)) is not None:
             self._release_launch_lock()
@@ -73,11 +80,7 @@ class DaemonStarter:
             if (connection := try_connect(self._paths)) is not None:  # who had the launch lock has started one
                 self._release_launch_lock()
                 return connection
-            try:
-                self._process = self._spawn()
-            except (OSError, ValueError) as error:
-                self._release_launch_lock()
-                raise DaemonError(f"Cannot start the daemon: {error}.") from error
+            self._process = self._spawn()
         return None
 
     def disown(self) -> None:
@@ -106,7 +109,8 @@ class DaemonStarter:
             "COMPLETIOND_CONFIG_DIR": str(self._paths.config_dir),
             "COMPLETIOND_RUNTIME_DIR": str(self._paths.runtime_dir),
         }
-        with log_file.open("ab", opener=_open_private) as log:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(log_file, flags, 0o600), "ab") as log:
             self._log_start_bytes = log.tell()
             return subprocess.Popen(
                 self._command(),
@@ -129,10 +133,10 @@ class DaemonStarter:
         except OSError as error:
             lines = [f"(no log: {error})"]
         how = f"status {status}" if status >= 0 else f"signal {-status}"
-        tail = "".join(f"\n    {line}" for line in lines[-_SHOWN_LOG_LINES:])
+        said = " | ".join(line.strip() for line in lines[-_SHOWN_LOG_LINES:]) or "(nothing)"
         return DaemonError(
-            f"The daemon ended while it started ({how}):{tail}\n",
-            f"`completiond serve` shows all it says; what it said so far is in {log_file}.",
+            f"The daemon ended while it started ({how}); its last words: {said}",
+            f"All of its log is in {log_file}; `completiond serve` starts one in this terminal.",
         )
 
     def _take_launch_lock(self) -> bool:
@@ -151,7 +155,3 @@ class DaemonStarter:
         if self._launch_lock_fd is not None:
             os.close(self._launch_lock_fd)
             self._launch_lock_fd = None
-
-
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW, 0o600)

@@ -17,7 +17,7 @@ _RETRY_S = 0.05
 
 
 class InstanceLock:
-    """An exclusive lock (flock) on a file with the holder's process id in it. The system frees it when the holder ends."""
+    """An exclusive lock (flock) on a file with the holder's process id in it; freed by the system if need be."""
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths

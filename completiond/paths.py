@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,13 +28,13 @@ class Paths:
     def from_environment(cls) -> Paths:
         """Read the environment once; later changes to it do not matter."""
 
-        def folder(variable: str, default: str) -> Path:
-            return Path(os.environ.get(variable) or default).expanduser().absolute()
+        def folder(variable: str, default: Callable[[], str]) -> Path:
+            return Path(os.environ.get(variable) or default()).expanduser().absolute()
 
         return cls(
-            cache_dir=folder("COMPLETIOND_CACHE_DIR", platformdirs.user_cache_dir("completiond")),
-            config_dir=folder("COMPLETIOND_CONFIG_DIR", platformdirs.user_config_dir("completiond")),
-            runtime_dir=folder("COMPLETIOND_RUNTIME_DIR", platformdirs.user_runtime_dir("completiond")),
+            cache_dir=folder("COMPLETIOND_CACHE_DIR", lambda: platformdirs.user_cache_dir("completiond")),
+            config_dir=folder("COMPLETIOND_CONFIG_DIR", lambda: platformdirs.user_config_dir("completiond")),
+            runtime_dir=folder("COMPLETIOND_RUNTIME_DIR", _default_runtime_dir),
         )
 
     @property
@@ -79,3 +81,10 @@ class Paths:
             )
         if stat.S_IMODE(info.st_mode) != 0o700:
             self.runtime_dir.chmod(0o700)
+
+
+def _default_runtime_dir() -> str:
+    """The session's runtime folder; where there is none (no login session), a folder of the user's under the temporary one."""
+    if os.environ.get("XDG_RUNTIME_DIR") or os.name == "nt":
+        return platformdirs.user_runtime_dir("completiond")
+    return str(Path(tempfile.gettempdir()) / f"completiond-{os.getuid()}")

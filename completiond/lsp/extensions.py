@@ -30,7 +30,8 @@ _REQUEST_FAILED: Final = -32803
 
 _DRAFTERS: Final[tuple[DrafterChoice, ...]] = ("auto", "ngram", "none")
 _PARAMS: Final = frozenset(
-    "path prefix suffix maxTokens temperature topK topP seed drafter stream waitUntilReady".split()
+    {"path", "prefix", "suffix", "maxTokens", "temperature", "topK", "topP", "seed", "drafter"}
+    | {"stream", "waitUntilReady"}
 )
 
 T = TypeVar("T")
@@ -149,7 +150,9 @@ def _value(params: dict[str, Any], name: str, kind: type[T], default: T) -> T:
 
 def _number(params: dict[str, Any], name: str, default: float) -> float:
     value = params.get(name)
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else _value(params, name, float, default)
+    return (
+        float(value) if isinstance(value, int) and not isinstance(value, bool) else _value(params, name, float, default)
+    )
 
 
 def _rpc_error(error: CompletiondError) -> JsonRpcException:

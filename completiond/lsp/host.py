@@ -9,12 +9,22 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from completiond import __version__
 from completiond.complete.service_protocol import Service
 
-__all__ = ["Counters", "Host"]
+__all__ = ["Counters", "Host", "ManagedService"]
+
+
+class ManagedService(Service, Protocol):
+    """A service with a beginning and an end, which belong to the process that hosts it."""
+
+    def start(self) -> None:
+        """Begin to load the model, in the background."""
+
+    async def close(self) -> None:
+        """Stop all work."""
 
 
 @dataclass(slots=True)

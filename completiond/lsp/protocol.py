@@ -20,10 +20,10 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcInva
 from pygls.protocol import LanguageServerProtocol
 from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage
 
+from completiond.logs import describe
 from completiond.lsp import sync, wire
 from completiond.lsp.capabilities import choose_position_encoding, initialize_result
 from completiond.lsp.documents import DocumentStore, Snapshot
-from completiond.logs import describe
 
 if TYPE_CHECKING:
     from cattrs import Converter
@@ -69,14 +69,14 @@ class CompletionProtocol(LanguageServerProtocol):
 
     # What comes in
 
-    def get_message_type(self, method: str) -> type[Any] | None:
+    def get_message_type(self, method: str) -> type[Any] | None:  # type: ignore[override]
         """Return the class of messages whose parameters are structured; all others stay plain JSON.
 
         Not cached as in pygls, whose cache keeps closed connections, and their documents, in memory.
         """
         return types.InlineCompletionRequest if method == types.TEXT_DOCUMENT_INLINE_COMPLETION else None
 
-    def get_result_type(self, method: str) -> type[Any] | None:
+    def get_result_type(self, method: str) -> type[Any] | None:  # type: ignore[override]
         """Return None: the few answers of clients are not looked into."""
         return None
 

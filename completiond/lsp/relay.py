@@ -5,7 +5,6 @@ No input or output here. Standard library only.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -13,10 +12,9 @@ from completiond import __version__
 from completiond.lsp import sync, wire
 from completiond.lsp.capabilities import choose_position_encoding, initialize_result
 from completiond.lsp.documents import DocumentStore
+from completiond.lsp.stderr import warn
 
 __all__ = ["Relay"]
-
-log = logging.getLogger(__name__)
 
 _INLINE_COMPLETION: Final = "textDocument/inlineCompletion"
 _STOPPING: Final = "$/completiond/stopping"
@@ -40,10 +38,10 @@ class Relay:
     other requests wait for the next one or for the news that it could not be started.
     """
 
-    def __init__(self, send_to_editor: Callable[[bytes], None], send_to_daemon: Callable[[bytes], None]) -> None:
-        """Both functions take framed messages; ``send_to_daemon`` is called between ``link_up`` and ``link_down`` only."""
-        self.exit_status: int | None = None
-        """Set when the editor has said ``exit``: 0 after ``shutdown``, else 1 (LSP 3.17 "Exit Notification")."""
+    def __init__(self, send_to_editor: Callable[[bytes], None]) -> None:
+        """``send_to_editor`` takes framed messages."""
+        self.exit_received = False
+        self.shutdown_received = False
         self.editor_pid: int | None = None
         """The process that must not be outlived (LSP 3.17 "InitializeParams.processId")."""
         self.wants_daemon = False
@@ -51,9 +49,7 @@ class Relay:
         self.num_answers = 0
         """Requests that daemons have answered."""
         self._send_to_editor = send_to_editor
-        self._send_to_daemon = send_to_daemon
-        self._up = False
-        self._shutdown = False
+        self._send_to_daemon: Callable[[bytes], None] | None = None  # None while there is no daemon
         self._initialize_params: Any = None
         self._initialize_seen = False
         self._initialized_seen = False
@@ -71,13 +67,13 @@ class Relay:
         try:
             message = wire.parse(body)
         except ValueError as error:
-            log.warning("Ignored what the editor sent: %s", error)
+            warn(f"Ignored what the editor sent: {error}")
             return
         method, message_id = message.get("method"), message.get("id")
         if not isinstance(method, str):
             if isinstance(message_id, _Id) and message_id in self._daemon_requests:
                 self._daemon_requests.discard(message_id)
-                self._send_to_daemon(wire.frame(body))
+                self._pass_to_daemon(body)
         elif "id" not in message:
             self._notification(method, message.get("params"), body)
         elif isinstance(message_id, _Id):
@@ -87,17 +83,18 @@ class Relay:
 
     def _request(self, message_id: _Id, method: str, params: Any, body: bytes) -> None:
         if method == "shutdown":
-            self._shutdown = True
+            self.shutdown_received = True
+            self.wants_daemon = False
             self._answer(message_id, None)
-        elif self._shutdown:
+        elif self.shutdown_received:
             self._fail(message_id, _INVALID_REQUEST, "The client has asked for shutdown.")
         elif method == "initialize":
             self._initialize(message_id, params)
         else:
             self.wants_daemon = True
-            if self._up:
+            if self._send_to_daemon is not None:
                 self._pending[message_id] = method
-                self._send_to_daemon(wire.frame(body))
+                self._pass_to_daemon(body)
             elif method == _INLINE_COMPLETION:
                 self._answer(message_id, {"items": []})
             else:
@@ -112,12 +109,11 @@ class Relay:
         pid = params.get("processId")
         self.editor_pid = pid if isinstance(pid, int) and pid > 0 else None
         self.wants_daemon = True
-        if self._up:
-            self._tell("initialize", params, _INITIALIZE_ID)
+        self._tell("initialize", params, _INITIALIZE_ID)
 
     def _notification(self, method: str, params: Any, body: bytes) -> None:
         if method == "exit":
-            self.exit_status = 0 if self._shutdown else 1
+            self.exit_received = True
             return
         if method == "initialized":
             self._initialized_seen = True
@@ -125,14 +121,13 @@ class Relay:
             try:
                 sync.apply(self._documents, method, params)
             except ValueError as error:
-                log.warning("Malformed %s: %s", method, error)
+                warn(f"Malformed {method}: {error}")
         elif method == "$/cancelRequest":
             message_id = params.get("id") if isinstance(params, dict) else None
             if isinstance(message_id, _Id) and self._waiting.pop(message_id, None) is not None:
                 self._fail(message_id, _REQUEST_CANCELLED, "Cancelled.")
                 return
-        if self._up:
-            self._send_to_daemon(wire.frame(body))
+        self._pass_to_daemon(body)
 
     # The daemon's messages
 
@@ -143,7 +138,7 @@ class Relay:
         if method is None:
             if message_id == _INITIALIZE_ID:
                 self._check_version(message.get("result"))
-            elif self._pending.pop(message_id, None) is not None:
+            elif isinstance(message_id, _Id) and self._pending.pop(message_id, None) is not None:
                 self.num_answers += 1
                 self._send_to_editor(wire.frame(body))
         elif method == _STOPPING:
@@ -152,31 +147,31 @@ class Relay:
             if message_id is not None:
                 self._daemon_requests.add(message_id)
             elif method == "$/progress":
-                self._note_progress(message["params"])
+                self._note_progress(message.get("params"))
             self._send_to_editor(wire.frame(body))
 
-    def _note_progress(self, params: wire.Json) -> None:
-        kind = params["value"].get("kind")
-        if kind == "begin":
-            self._open_progress.add(params["token"])
-        elif kind == "end":
-            self._open_progress.discard(params["token"])
+    def _note_progress(self, params: Any) -> None:
+        match params:
+            case {"token": int() | str() as token, "value": {"kind": "begin"}}:
+                self._open_progress.add(token)
+            case {"token": int() | str() as token, "value": {"kind": "end"}}:
+                self._open_progress.discard(token)
 
     def _check_version(self, result: Any) -> None:
-        running = result["serverInfo"]["version"] if isinstance(result, dict) else None
-        if running != __version__ and not self._version_told:
-            self._version_told = True
-            self.log_to_editor(
-                f"completiond: the daemon that runs is version {running}, and this is version {__version__}."
-                " `completiond stop` ends it.",
-                _LOG_WARNING,
-            )
+        match result:
+            case {"serverInfo": {"version": running}} if running != __version__ and not self._version_told:
+                self._version_told = True
+                self.log_to_editor(
+                    f"completiond: the daemon that runs is version {running}, and this is version {__version__}."
+                    " `completiond stop` ends it.",
+                    _LOG_WARNING,
+                )
 
     # Daemons come and go
 
-    def link_up(self) -> None:
-        """A daemon is connected: tell it all that the one before knew."""
-        self._up = True
+    def link_up(self, send_to_daemon: Callable[[bytes], None]) -> None:
+        """A daemon is connected: tell it all that the one before knew. ``send_to_daemon`` takes framed messages."""
+        self._send_to_daemon = send_to_daemon
         if self._initialize_seen:
             self._tell("initialize", self._initialize_params, _INITIALIZE_ID)
         if self._initialized_seen:
@@ -185,12 +180,12 @@ class Relay:
             self._tell(sync.DID_OPEN, sync.did_open_params(document))
         for message_id, body in self._waiting.items():
             self._pending[message_id] = wire.parse(body)["method"]
-            self._send_to_daemon(wire.frame(body))
+            self._pass_to_daemon(body)
         self._waiting.clear()
 
     def link_down(self) -> None:
         """The daemon has gone: end what it leaves open."""
-        self._up = False
+        self._send_to_daemon = None
         for message_id, method in self._pending.items():
             if method == _INLINE_COMPLETION:
                 self._answer(message_id, None)
@@ -226,4 +221,9 @@ class Relay:
         message: wire.Json = {"jsonrpc": "2.0", "method": method, "params": params}
         if message_id is not None:
             message["id"] = message_id
-        self._send_to_daemon(wire.encode(message))
+        if self._send_to_daemon is not None:
+            self._send_to_daemon(wire.encode(message))
+
+    def _pass_to_daemon(self, body: bytes) -> None:
+        if self._send_to_daemon is not None:
+            self._send_to_daemon(wire.frame(body))

@@ -7,18 +7,19 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from completiond import __version__
 from completiond.complete.request import CompletionRequest
 from completiond.complete.service_protocol import SupersededError
 from completiond.errors import NotReadyError
+from completiond.logs import describe
 from completiond.lsp import extensions
 from completiond.lsp.host import Host
 from completiond.lsp.loading import LoadingReport
 from completiond.lsp.protocol import CompletionProtocol, InlineCompletionCall
 from completiond.lsp.uris import path_of
-from completiond.logs import describe
 
 if TYPE_CHECKING:
     from cattrs import Converter
@@ -46,7 +47,8 @@ class CompletionServer(LanguageServer):
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Log what went wrong outside of a request. Never a popup, as pygls makes by default."""
-        log.error("%s: %s", getattr(source, "__name__", source), describe(error))
+        if not isinstance(error, JsonRpcException):  # those are answers that were meant
+            log.error("%s: %s", getattr(source, "__name__", source), describe(error))
 
     def on_initialized(self) -> None:
         """Begin to tell the editor how the model loads (LSP 3.17 "Initialized Notification")."""
@@ -66,7 +68,7 @@ class CompletionServer(LanguageServer):
 
 
 def create_server(host: Host, converter: Converter) -> CompletionServer:
-    """Return the server for a new connection. ``converter`` takes 15 ms to make and can be shared by all of them."""
+    """Return the server for a new connection."""
     server = CompletionServer(host, converter)
     server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(inline_completion)
     server.feature(extensions.COMPLETE)(extensions.complete)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-__all__ = ["FramingError", "FrameParser", "Json", "encode", "error_response", "frame", "parse", "response"]
+__all__ = ["FrameParser", "FramingError", "Json", "encode", "error_response", "frame", "parse", "response"]
 
 Json = dict[str, Any]
 """A JSON object."""
@@ -70,7 +70,7 @@ def encode(message: Mapping[str, Any]) -> bytes:
 
 
 def parse(body: bytes) -> Json:
-    """Return the message in a body. Raises ValueError when it is not a JSON object; the error tells nothing of the body."""
+    """Return the message in a body. Raises ValueError, with nothing of the body in it, if it is not a JSON object."""
     try:
         message = json.loads(body)
     except (ValueError, RecursionError):

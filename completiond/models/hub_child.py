@@ -4,7 +4,8 @@
     hub_child.py snapshot REPO FOLDER PATTERN...
 
 Its last line is the reason when it fails. ``snapshot`` first writes one line ``plan JSON``: the files to come, each as
-[name, bytes, SHA-256 or null].
+[name, bytes, SHA-256 or null]. Files that are there are kept, begun ones (``NAME.ETAG.part``) are finished: the
+library's own snapshot_download starts a begun file anew.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ import os
 import sys
 import threading
 from fnmatch import fnmatch
+from pathlib import Path
 
-from huggingface_hub import HfApi, constants, hf_hub_download, snapshot_download
+from huggingface_hub import HfApi, constants, get_hf_file_metadata, hf_hub_url
+from huggingface_hub.file_download import http_get
+from huggingface_hub.utils import build_hf_headers
 
 _CHUNK_BYTES = 1 << 18
 
@@ -26,15 +30,39 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _fetch_snapshot(repo_id: str, folder: str, patterns: list[str]) -> None:
+def _fetch_file(repo_id: str, name: str, revision: str | None, folder: Path) -> None:
+    target = folder / name
+    if not target.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"the repository holds a file {name!r}, which leads out of its folder")
+    url = hf_hub_url(repo_id, name, revision=revision)
+    metadata = get_hf_file_metadata(url)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f"{target.name}.{metadata.etag}.part")
+    with part.open("ab") as stream:
+        present_bytes = part.stat().st_size
+        if metadata.size is not None and present_bytes > metadata.size:
+            stream.truncate(0)
+            present_bytes = 0
+        # compressed on the way, bytes could be neither counted nor resumed
+        headers = {**build_hf_headers(), "Accept-Encoding": "identity"}
+        if metadata.size is None or present_bytes < metadata.size:
+            http_get(url, stream, resume_size=present_bytes, headers=headers, expected_size=metadata.size)
+    part.replace(target)
+
+
+def _fetch_snapshot(repo_id: str, folder: Path, patterns: list[str]) -> None:
     info = HfApi().model_info(repo_id, files_metadata=True, timeout=10)
     files = [
-        (file.rfilename, file.size, file.lfs.sha256 if file.lfs else None)
+        (file.rfilename, file.size or 0, file.lfs.sha256 if file.lfs else None)
         for file in info.siblings or []
         if any(fnmatch(file.rfilename, pattern) for pattern in patterns)
     ]
     print("plan", json.dumps(files), flush=True)  # noqa: T201 - the parent reads it
-    snapshot_download(repo_id, revision=info.sha, local_dir=folder, allow_patterns=patterns)
+    for name, size_bytes, sha256 in files:
+        file = folder / name
+        # Without a SHA-256 to check, a file may be of an earlier revision; such files are small.
+        if not (sha256 and file.exists() and file.stat().st_size == size_bytes):
+            _fetch_file(repo_id, name, info.sha, folder)
 
 
 def main(arguments: list[str]) -> int:
@@ -45,10 +73,10 @@ def main(arguments: list[str]) -> int:
     print("asking", flush=True)  # noqa: T201 - the parent reads it
     try:
         match arguments:
-            case ["file", repo_id, file_name, folder]:
-                hf_hub_download(repo_id, file_name, local_dir=folder)
+            case ["file", repo_id, name, folder]:
+                _fetch_file(repo_id, name, None, Path(folder))
             case ["snapshot", repo_id, folder, *patterns]:
-                _fetch_snapshot(repo_id, folder, patterns)
+                _fetch_snapshot(repo_id, Path(folder), patterns)
             case _:
                 raise ValueError(f"unknown arguments {arguments}")
     except Exception as error:  # whatever it is, it is the reason

@@ -106,8 +106,6 @@ def run_hub_child(
         [sys.executable, "-P", str(Path(__file__).with_name("hub_child.py")), *arguments],
         {
             "HF_ENDPOINT": constants.ENDPOINT,
-            # The plain protocol writes bytes in order as they come: they can be counted, and resumed after a kill.
-            "HF_HUB_DISABLE_XET": "1",
             "HF_HUB_DISABLE_PROGRESS_BARS": "1",
             "HF_HUB_DISABLE_TELEMETRY": "1",
         },

@@ -38,14 +38,17 @@ def download_wheel(
         *("--dest", str(target), requirement),
     ]
 
-    result = run_child(
-        command,
-        {"TMPDIR": str(folder)},  # so the bytes land on the disk whose space was checked, and can be counted
-        on_line=lambda line: line.lstrip().startswith(_ANSWERS),
-        count_bytes=lambda: max(file_sizes(folder, ".whl"), default=0),
-        on_bytes=on_bytes,
-        patience=patience or Patience(),
-    )
+    try:
+        result = run_child(
+            command,
+            {"TMPDIR": str(folder)},  # so the bytes land on the disk whose space was checked, and can be counted
+            on_line=lambda line: line.lstrip().startswith(_ANSWERS),
+            count_bytes=lambda: max(file_sizes(folder, ".whl"), default=0),
+            on_bytes=on_bytes,
+            patience=patience or Patience(),
+        )
+    except SourceFailedError as error:
+        raise SourceFailedError(f"{requirement}: {error.message}") from error
     if result.exit_status != 0:
         raise SourceFailedError(f"{requirement}: {_reason(result.lines)}")
     wheels = list(target.glob("*.whl"))

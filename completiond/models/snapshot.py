@@ -58,7 +58,8 @@ def fetch_snapshot(repo_id: str, staging: Path, progress: Progress) -> Path:
         specs.append(spec)
     if not specs:
         raise SourceFailedError("it holds no file of the kinds a model is made of")
-    shutil.rmtree(folder / ".cache", ignore_errors=True)
+    for leftover in folder.rglob("*.part"):  # of an earlier revision
+        leftover.unlink()
     manifest = folder / _MANIFEST
     manifest.write_text(json.dumps([asdict(spec) for spec in specs], indent=1), encoding="utf-8")
     flush_to_disk(manifest)

@@ -1,0 +1,30 @@
+"""The ``completiond`` program, and ``python -m completiond``."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command in ``sys.argv``; ``completiond lsp`` starts without the command line's slow libraries."""
+    if sys.argv[1:] == ["lsp"]:
+        sys.exit(_lsp())
+    from completiond.cli import main as run_cli
+
+    run_cli()
+
+
+def _lsp() -> int:
+    from completiond.lsp.shim import run_shim
+    from completiond.paths import Paths
+
+    try:
+        return run_shim(Paths.from_environment())
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    main()

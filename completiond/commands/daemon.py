@@ -1,0 +1,147 @@
+"""The commands that start, end and look at the daemon, and the one that editors start."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
+
+import typer
+
+from completiond.client import connect
+from completiond.commands.errors import reports_errors
+from completiond.config import Config, load_config
+from completiond.errors import DaemonError, DaemonUnreachableError
+from completiond.lock import holder_pid
+from completiond.paths import Paths
+
+if TYPE_CHECKING:
+    from completiond.lsp.host import ManagedService
+
+__all__ = ["lsp", "serve", "status", "stop"]
+
+_STOP_TIMEOUT_S: Final = 10.0
+_POLL_S: Final = 0.02
+
+
+@reports_errors
+def serve(
+    model: Annotated[str | None, typer.Option(help="Run this model instead of the configured one.")] = None,
+) -> None:
+    """Run the daemon in this terminal until Ctrl-C or `completiond stop`. Editors start one themselves."""
+    from completiond.daemon import run_daemon
+    from completiond.logs import configure_logging
+
+    configure_logging()
+    paths = Paths.from_environment()
+    config = load_config(paths.config_file).with_model(model)
+    asyncio.run(run_daemon(lambda: _local_service(config, paths), paths))
+    _exit_now(0)
+
+
+@reports_errors
+def lsp(
+    standalone: Annotated[bool, typer.Option(help="Load the model in this process, without a daemon.")] = False,
+) -> None:
+    """Be a language server on standard input and output: the command to configure in an editor."""
+    paths = Paths.from_environment()
+    if not standalone:
+        from completiond.lsp.shim import run_shim
+
+        raise typer.Exit(run_shim(paths))
+    from completiond.logs import configure_logging
+    from completiond.lsp.standalone import run_standalone
+
+    configure_logging(logging.WARNING)  # editors show what a language server writes to standard error as errors
+    config = load_config(paths.config_file)
+    _exit_now(asyncio.run(run_standalone(lambda: _local_service(config, paths))))
+
+
+@reports_errors
+def stop() -> None:
+    """End the daemon, if one is running."""
+    paths = Paths.from_environment()
+    pid = holder_pid(paths.lock)
+    try:
+        with connect(paths, start=False, check_version=False) as client:
+            client.call("completiond/stop")
+            client.wait_until_closed(_STOP_TIMEOUT_S)
+    except DaemonUnreachableError:
+        if not pid:
+            typer.echo("No daemon is running.")
+            return
+        os.kill(pid, signal.SIGTERM)  # it holds the lock, but does not answer
+    deadline_s = time.monotonic() + _STOP_TIMEOUT_S
+    while pid is not None and holder_pid(paths.lock) == pid:
+        if time.monotonic() > deadline_s:
+            raise DaemonError(f"The daemon, process {pid}, does not end.", f"`kill -9 {pid}` ends it.")
+        time.sleep(_POLL_S)
+    typer.echo(f"Stopped the daemon, process {pid}." if pid else "Stopped the daemon.")
+
+
+@reports_errors
+def status(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show what the daemon is doing. Exit status 1 if none is running."""
+    try:
+        with connect(Paths.from_environment(), start=False, check_version=False) as client:
+            values: dict[str, Any] = client.call("completiond/status")
+    except DaemonUnreachableError:
+        typer.echo(json.dumps({"phase": "not running"}) if as_json else "not running")
+        raise typer.Exit(1) from None
+    if as_json:
+        typer.echo(json.dumps(values))
+    else:
+        _print_table(values)
+
+
+def _local_service(config: Config, paths: Paths) -> ManagedService:
+    from completiond.complete.service import LocalService  # late: the socket is open by now
+
+    return LocalService(config, paths)
+
+
+def _exit_now(exit_status: int) -> NoReturn:
+    """End the process without waiting for the engine's thread, which may be deep inside torch."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(exit_status)
+
+
+def _print_table(values: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    counters = values["counters"]
+    phase = values["phase"]
+    if phase == "loading":
+        phase = f"loading, {100 * values['progress']:.0f} %"
+    rows = {
+        "state": f"{phase} ({values['detail']})" if values["detail"] else phase,
+        "model": values["model"],
+        "runs on": " ".join(part for part in (values["device"], values["dtype"]) if part),
+        "fill in the middle": values["fim"],
+        "process": f"{values['pid']}, up {_duration(values['uptime_s'])}, {values['rss_mb']:.0f} MB",
+        "version": values["version"],
+        "socket": values["socket"],
+        "clients": str(values["clients"]),
+        "requests": ", ".join(f"{count} {name}" for name, count in counters.items()).replace(" requests", "", 1),
+    }
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for name, text in rows.items():
+        if text:
+            table.add_row(f"[bold]{name}[/bold]", text)
+    Console(soft_wrap=True).print(table)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest_s = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest_s} s" if minutes else f"{rest_s} s"

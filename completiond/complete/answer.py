@@ -1,0 +1,88 @@
+"""One answer as it grows: tokens to text, text to stop rules, text back to the drafter that guessed it."""
+
+from __future__ import annotations
+
+from completiond.complete.request import Chunk, Span
+from completiond.complete.stops import Place, check, finish
+from completiond.complete.tokens import TextTokenizer
+
+__all__ = ["Answer"]
+
+
+class Answer:
+    """Feed tokens with ``push`` (it is the engine's StopCheck), say where they came from with ``attribute``, ask for text."""
+
+    def __init__(self, tokenizer: TextTokenizer, place: Place) -> None:
+        self._stop_ids = tokenizer.stop_ids
+        self._stream = tokenizer.stream()
+        self._place = place
+        self._pieces: list[str] = []
+        self._sources: list[str] = []
+        self._text = ""
+        self._end: int | None = None
+        self._safe = 0
+        self._shown = 0
+        self.token_ids: list[int] = []
+
+    def push(self, token_id: int) -> str | None:
+        """Take the next token; a reason means that the answer ends here (with ``eos`` the token is not part of it)."""
+        if token_id in self._stop_ids:
+            return "eos"
+        piece = self._stream.push(token_id)
+        self.token_ids.append(token_id)
+        self._pieces.append(piece)
+        self._text += piece
+        verdict = check(self._text, self._place)
+        self._end, self._safe = verdict.end, max(self._safe, verdict.safe)
+        return verdict.reason if verdict.end is not None else None
+
+    def attribute(self, accepted: int, source: str) -> None:
+        """The tokens since the last call: the first ``accepted`` were drafted by ``source``, the rest are the model's."""
+        new = len(self._pieces) - len(self._sources)
+        self._sources += [source if i < accepted else "model" for i in range(new)]
+
+    def take_chunk(self) -> Chunk | None:
+        """Text that became final since the last call, or None."""
+        if self._end is not None or self._safe <= self._shown:
+            return None
+        return self._chunk(self._safe)
+
+    def close(self, reason: str) -> Chunk | None:
+        """End the answer for ``reason`` and return the rest of its text, or None. ``token_ids`` loses what lies past the end."""
+        text = self._text if self._end is None else self._text[: self._end]
+        self._text = finish(text, self._place, reason)
+        length = 0
+        for index, piece in enumerate(self._pieces):
+            if length >= len(self._text):
+                del self.token_ids[index:]
+                break
+            length += len(piece)
+        return self._chunk(len(self._text)) if len(self._text) > self._shown else None
+
+    @property
+    def text(self) -> str:
+        """The whole text, after ``close``."""
+        return self._text
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The whole text by origin, after ``close``."""
+        return self._spans(0, len(self._text))
+
+    def _chunk(self, end: int) -> Chunk:
+        begin, self._shown = self._shown, end
+        return Chunk(self._text[begin:end], self._spans(begin, end))
+
+    def _spans(self, begin: int, end: int) -> tuple[Span, ...]:
+        spans: list[Span] = []
+        offset = 0
+        for piece, source in zip(self._pieces, self._sources, strict=False):
+            text = piece[max(0, begin - offset) : max(0, end - offset)]
+            offset += len(piece)
+            if not text:
+                continue
+            if spans and spans[-1].source == source:
+                spans[-1] = Span(spans[-1].text + text, source)
+            else:
+                spans.append(Span(text, source))
+        return tuple(spans)

@@ -1,0 +1,160 @@
+"""One completion from request to answer, on the engine's thread: prompt, decode loop, stop rules, figures."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from completiond.cache.kv import SequenceCache
+from completiond.complete.answer import Answer
+from completiond.complete.families import find_family
+from completiond.complete.prompt import Prompt, PromptBudget, build_prompt
+from completiond.complete.request import Chunk, Completion, CompletionRequest, DrafterStats, Span
+from completiond.complete.stops import Place
+from completiond.complete.tokens import TextTokenizer
+from completiond.config import Config
+from completiond.engine.generate import Step, generate
+from completiond.engine.load import LoadedModel
+from completiond.engine.sampling import Sampler
+from completiond.errors import UsageError
+from completiond.spec.drafter import Drafter, NoDrafter
+from completiond.spec.ngram import NGramDrafter
+
+__all__ = ["Completer"]
+
+
+class Completer:
+    """Owns the model, its cache and the drafters. Not thread-safe: one thread runs one request at a time."""
+
+    def __init__(self, model: LoadedModel, config: Config) -> None:
+        self.model = model
+        self.config = config
+        self.target: Any = model.target
+        self.tokenizer = TextTokenizer(model.tokenizer, model.config, self.target.vocab_size)
+        self.fim = find_family(self.tokenizer.control_id)
+        self.kv: SequenceCache = self.target.new_cache(min(config.model.context_tokens, self.target.max_positions))
+
+    @property
+    def fim_name(self) -> str:
+        """The fill-in-the-middle family, or ``prefix-only``."""
+        return self.fim.family.name if self.fim else "prefix-only"
+
+    def prompt(self, request: CompletionRequest, max_tokens: int) -> Prompt:
+        """What the model will read for ``request``: the configured budgets, less where the cache is too small for them."""
+        room = self.kv.capacity_tokens - max_tokens - 8  # 8: the family's control tokens and a begin-of-text
+        if room < 16:
+            raise UsageError(
+                f"max_tokens {max_tokens} leaves no room for a prompt in {self.kv.capacity_tokens} tokens of context.",
+                "Ask for less, or raise model.context_tokens.",
+            )
+        suffix_tokens = min(self.config.prompt.suffix_tokens, room // 4)
+        budget = PromptBudget(min(self.config.prompt.prefix_tokens, room - suffix_tokens), suffix_tokens)
+        prefix, suffix = _with_line_feeds(request.prefix), _with_line_feeds(request.suffix)
+        return build_prompt(prefix, suffix, self.tokenizer, self.fim, budget)
+
+    def drafter(self, choice: str) -> Drafter:
+        """``auto`` is the configured drafter, and the n-gram dictionary when that is ``auto`` too."""
+        choice = self.config.spec.drafter if choice == "auto" else choice
+        return NoDrafter() if choice == "none" else NGramDrafter()
+
+    def run(self, request: CompletionRequest, arrived: float) -> Iterator[Chunk | Completion | None]:
+        """Yield the new text of each pass (None when a pass added none), and the Completion last.
+
+        ``arrived`` is when the request came, by ``time.perf_counter``. Closing the iterator stops after the current pass.
+        Raises UsageError for a request that cannot fit.
+        """
+        max_tokens = request.max_tokens or self.config.completion.max_tokens
+        prompt = self.prompt(request, max_tokens)
+        drafter = self.drafter(request.drafter)
+        drafter.reset(prompt.prefix_ids, (prompt.suffix_ids,))
+        place = Place.of(_with_line_feeds(request.prefix[-65536:]), _with_line_feeds(request.suffix[:65536]))
+        answer = Answer(self.tokenizer, place)
+        figures = _Figures(arrived)
+        line_end = _line_end(request)
+        for step in generate(
+            self.target, self.kv, prompt.token_ids, drafter, Sampler(request.sampling), answer.push, max_tokens,
+            self.config.spec.max_draft_tokens,
+        ):  # fmt: skip
+            figures.add(step)
+            answer.attribute(step.accepted, step.source)
+            chunk = answer.take_chunk() if step.stop_reason is None else answer.close(step.stop_reason)
+            yield _with_line_end(chunk, line_end) if chunk else None
+        spans = tuple(Span(span.text.replace("\n", line_end), span.source) for span in answer.spans)
+        yield Completion(
+            text=answer.text.replace("\n", line_end),
+            token_ids=tuple(answer.token_ids),
+            spans=spans,
+            prompt_tokens=len(prompt.token_ids),
+            cached_tokens=figures.cached_tokens,
+            ttft_ms=figures.ttft_ms,
+            ms_per_token=figures.ms_per_token,
+            passes=figures.passes,
+            drafted=sum(drafted for drafted, _ in figures.by_drafter.values()),
+            accepted=sum(accepted for _, accepted in figures.by_drafter.values()),
+            by_drafter={name: DrafterStats(*counts) for name, counts in figures.by_drafter.items()},
+            stop_reason=step.stop_reason if answer.text and step.stop_reason else "empty",
+            model=self.config.model.name,
+            device=str(self.target.device),
+        )
+
+
+class _Figures:
+    """Counts and times of one answer."""
+
+    def __init__(self, arrived: float) -> None:
+        self._arrived = arrived
+        self._first: float | None = None
+        self._first_tokens = 0
+        self._last = arrived
+        self._tokens = 0
+        self.passes = 0
+        self.cached_tokens = 0
+        self.by_drafter: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
+
+    def add(self, step: Step) -> None:
+        """Count one pass; pieces of prefill produce no tokens and are not decode passes."""
+        self.cached_tokens = step.cached_tokens
+        if not step.token_ids and step.stop_reason is None:
+            return
+        self._last = time.perf_counter()
+        self.passes += 1
+        self._tokens += len(step.token_ids)
+        if self._first is None:
+            self._first, self._first_tokens = self._last, self._tokens
+        if step.drafted:
+            drafted, accepted = self.by_drafter[step.source]
+            self.by_drafter[step.source] = (drafted + step.drafted, accepted + step.accepted)
+
+    @property
+    def ttft_ms(self) -> float:
+        """From the request's arrival to the end of the first pass with a token."""
+        return ((self._first or self._last) - self._arrived) * 1e3
+
+    @property
+    def ms_per_token(self) -> float:
+        """Mean over the tokens after the first pass; 0.0 when there are none."""
+        later = self._tokens - self._first_tokens
+        return (self._last - self._first) * 1e3 / later if later and self._first else 0.0
+
+
+def _with_line_feeds(text: str) -> str:
+    """Models, dictionaries and stop rules see one kind of line end."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def _line_end(request: CompletionRequest) -> str:
+    """The document's own line end: the nearest one before the cursor, else the first after it."""
+    newline = request.prefix.rfind("\n")
+    if newline >= 0:
+        return "\r\n" if request.prefix[newline - 1 : newline] == "\r" else "\n"
+    newline = request.suffix.find("\n")
+    return "\r\n" if newline > 0 and request.suffix[newline - 1] == "\r" else "\n"
+
+
+def _with_line_end(chunk: Chunk, line_end: str) -> Chunk:
+    if line_end == "\n":
+        return chunk
+    spans = tuple(Span(span.text.replace("\n", line_end), span.source) for span in chunk.spans)
+    return Chunk(chunk.text.replace("\n", line_end), spans)

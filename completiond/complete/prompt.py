@@ -1,0 +1,98 @@
+"""From the text around the cursor to the model's token ids, within a budget in tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from completiond.complete.families import FimTokens
+from completiond.complete.tokens import TextTokenizer
+
+__all__ = ["Prompt", "PromptBudget", "build_prompt"]
+
+CHARS_PER_TOKEN = 8
+"""More characters per token than code ever has: text farther away than this is not even tokenised."""
+
+START_LINES = 16
+"""A window that begins inside a file begins at a line whose number is a multiple of this, so that typing does not move it.
+
+A prompt's first tokens must stay the same from key to key, or nothing of the cache can be used again.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptBudget:
+    """Most tokens of text before and after the cursor."""
+
+    prefix_tokens: int
+    suffix_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """``token_ids`` is what the model reads. ``prefix_ids`` and ``suffix_ids`` are its text parts, for drafters."""
+
+    token_ids: tuple[int, ...]
+    prefix_ids: tuple[int, ...]
+    suffix_ids: tuple[int, ...]
+
+
+def build_prompt(
+    prefix: str, suffix: str, tokenizer: TextTokenizer, fim: FimTokens | None, budget: PromptBudget
+) -> Prompt:
+    """Prefix-suffix-middle, suffix-first or prefix-only, as the vocabulary allows.
+
+    ``prefix`` and ``suffix`` are the document's text on both sides of the cursor with line ends ``\\n``.
+    """
+    prefix_ids = _window_before(prefix, tokenizer, budget.prefix_tokens)
+    if fim is None:
+        ids = [*tokenizer.bos_ids, *prefix_ids]
+        # A model needs something to read: an empty file is the text's beginning, which a line end stands for.
+        return Prompt(tuple(ids or tokenizer.encode("\n")), tuple(prefix_ids), ())
+    suffix_ids = _window_after(suffix, tokenizer, budget.suffix_tokens)
+    before, after = [fim.prefix_id, *prefix_ids], [fim.suffix_id, *suffix_ids]
+    body = [*after, *before] if fim.family.suffix_first else [*before, *after]
+    middle = [] if fim.middle_id is None else [fim.middle_id]
+    return Prompt((*tokenizer.bos_ids, *body, *middle), tuple(prefix_ids), tuple(suffix_ids))
+
+
+def _window_before(prefix: str, tokenizer: TextTokenizer, max_tokens: int) -> list[int]:
+    """The last ``max_tokens`` of the prefix at most, from a line's start that stays put while the user types."""
+    first_line = 0
+    window = prefix[-max_tokens * CHARS_PER_TOKEN :]
+    if len(window) < len(prefix):
+        skipped = window.find("\n") + 1
+        window = window[skipped:]
+        first_line = prefix.count("\n", 0, len(prefix) - len(window))
+    ids, starts = tokenizer.encode_with_offsets(window)
+    if len(ids) <= max_tokens and first_line % START_LINES == 0:
+        return tokenizer.encode(window)
+    begin = _stable_start(window, first_line, starts[max(0, len(ids) - max_tokens)])
+    return tokenizer.encode(window[begin:])[-max_tokens:]
+
+
+def _stable_start(window: str, first_line: int, earliest: int) -> int:
+    """Offset of a line's start at or after ``earliest``: on the grid of START_LINES if half the window remains, else any."""
+    offset, line, fallback = 0, first_line, None
+    while True:
+        if offset >= earliest:
+            fallback = offset if fallback is None else fallback
+            if line % START_LINES == 0 and len(window) - offset >= (len(window) - earliest) // 2:
+                return offset
+        newline = window.find("\n", offset)
+        if newline < 0:
+            # No line starts in what fits: one very long line, cut where the budget says.
+            return earliest if fallback is None else fallback
+        offset, line = newline + 1, line + 1
+
+
+def _window_after(suffix: str, tokenizer: TextTokenizer, max_tokens: int) -> list[int]:
+    """The first ``max_tokens`` of the suffix at most, whole lines where one fits."""
+    if max_tokens == 0:
+        return []
+    window = suffix[: max_tokens * CHARS_PER_TOKEN]
+    ids, starts = tokenizer.encode_with_offsets(window)
+    if len(ids) <= max_tokens and len(window) == len(suffix):
+        return tokenizer.encode(window)
+    end = starts[max_tokens] if len(ids) > max_tokens else len(window)
+    newline = window.rfind("\n", 0, end)
+    return tokenizer.encode(window[: newline + 1] if newline > 0 else window[:end])[:max_tokens]

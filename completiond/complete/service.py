@@ -1,0 +1,172 @@
+"""The completion service of one daemon: loads the model in the background, queues requests, supersedes stale ones."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
+
+from completiond.complete.request import Chunk, Completion, CompletionRequest, ServiceState
+from completiond.complete.service_protocol import SupersededError
+from completiond.config import Config
+from completiond.engine.worker import Job, Worker
+from completiond.errors import CompletiondError, NotReadyError
+from completiond.paths import Paths
+
+if TYPE_CHECKING:
+    from completiond.complete.completer import Completer
+
+__all__ = ["LocalService"]
+
+log = logging.getLogger(__name__)
+
+_END = object()
+
+
+class _Stream:
+    """One request in flight: what the engine's thread has produced and the event loop has not yet read."""
+
+    def __init__(self) -> None:
+        self.items: asyncio.Queue[Any] = asyncio.Queue()
+        self.job: Job | None = None
+
+    def fail(self, error: Exception) -> None:
+        """End the stream now with ``error`` and stop the engine's work on it."""
+        if self.job is not None:
+            self.job.cancel()
+        self.items.put_nowait(error)
+
+
+class LocalService:
+    """A Service (service_protocol.py) over a model on this machine. Torch is imported on the engine's thread only."""
+
+    def __init__(self, config: Config, paths: Paths) -> None:
+        self._config = config
+        self._paths = paths
+        self._state = ServiceState("loading", 0.0, "starting", config.model.name)
+        self._listeners: list[Callable[[ServiceState], None]] = []
+        self._streams: dict[tuple[str, str], _Stream] = {}
+        self._completer: Completer | None = None
+        self._failure: CompletiondError | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._worker = Worker(self._load)
+
+    @property
+    def state(self) -> ServiceState:
+        """See Service.state."""
+        return self._state
+
+    def start(self) -> None:
+        """Begin to load the model. Call it on the event loop; it returns at once."""
+        self._loop = asyncio.get_running_loop()
+        self._worker.start()
+
+    async def close(self) -> None:
+        """Stop the engine's thread after its current pass."""
+        for stream in list(self._streams.values()):
+            stream.fail(NotReadyError("The daemon is stopping.", "Ask again."))
+        await asyncio.to_thread(self._worker.stop, 2.0)
+
+    def subscribe(self, listener: Callable[[ServiceState], None]) -> Callable[[], None]:
+        """See Service.subscribe."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener) if listener in self._listeners else None
+
+    async def stream(self, request: CompletionRequest) -> AsyncIterator[Chunk | Completion]:
+        """See Service.stream."""
+        if self._state.phase != "ready":
+            raise self._failure or NotReadyError(
+                f"The model is still loading ({self._state.detail}, {self._state.progress:.0%}).", "Ask again in a moment."
+            )
+        arrived = time.perf_counter()
+        key = (request.client_id, request.document_id)
+        stream = _Stream()
+        if request.document_id:
+            if (older := self._streams.get(key)) is not None:
+                older.fail(SupersededError())
+            self._streams[key] = stream
+        try:
+            self._submit(request, arrived, stream)
+            while (item := await stream.items.get()) is not _END:
+                if isinstance(item, Exception):
+                    raise item
+                yield item
+        finally:
+            if stream.job is not None:
+                stream.job.cancel()
+            if self._streams.get(key) is stream:
+                del self._streams[key]
+
+    async def complete(self, request: CompletionRequest) -> Completion:
+        """See Service.complete."""
+        async with contextlib.aclosing(self.stream(request)) as items:  # type: ignore[type-var]
+            async for item in items:
+                if isinstance(item, Completion):
+                    return item
+        raise NotReadyError("The answer was cut off.", "Ask again.")
+
+    def forget_client(self, client_id: str) -> None:
+        """See Service.forget_client."""
+        for (client, _), stream in list(self._streams.items()):
+            if client == client_id:
+                stream.fail(SupersededError())
+
+    def _submit(self, request: CompletionRequest, arrived: float, stream: _Stream) -> None:
+        loop, completer = self._loop, self._completer
+        assert loop is not None, "start() comes first"
+        assert completer is not None, "the state is ready"
+
+        def post(item: Any) -> None:
+            if item is not None:
+                _post(loop, stream.items.put_nowait, item)
+
+        stream.job = Job(
+            work=lambda: completer.run(request, arrived), on_item=post, on_end=lambda: post(_END), on_error=post
+        )
+        self._worker.submit(stream.job)
+
+    def _load(self) -> None:
+        """On the engine's thread: find, prepare, load and warm up the model, and tell the listeners how far it is."""
+        try:
+            from completiond.complete.open_completer import open_completer
+
+            completer = open_completer(self._config, self._paths, self._progress)
+        except CompletiondError as error:
+            log.error("%s", error)
+            self._failure = error
+            self._set_state(ServiceState("failed", 0.0, str(error), self._config.model.name))
+        except Exception as error:  # a defect of ours must show in status, not end the thread silently
+            log.exception("loading failed")
+            self._failure = NotReadyError(
+                f"Loading {self._config.model.name} failed: {type(error).__name__}: {error}.", "See the daemon's log."
+            )
+            self._set_state(ServiceState("failed", 0.0, str(self._failure), self._config.model.name))
+        else:
+            self._completer = completer
+            target = completer.target
+            self._set_state(
+                ServiceState(
+                    "ready", 1.0, "ready", self._config.model.name, str(target.device), target.dtype_name, completer.fim_name
+                )
+            )
+
+    def _progress(self, share: float, what: str) -> None:
+        self._set_state(ServiceState("loading", share, what, self._config.model.name))
+
+    def _set_state(self, state: ServiceState) -> None:
+        assert self._loop is not None, "start() comes first"
+        _post(self._loop, self._tell, state)
+
+    def _tell(self, state: ServiceState) -> None:
+        self._state = state
+        for listener in list(self._listeners):
+            listener(state)
+
+
+def _post(loop: asyncio.AbstractEventLoop, call: Callable[[Any], None], item: Any) -> None:
+    """Hand ``item`` to the event loop; a loop that is already closed has nobody left to tell."""
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(call, item)
