@@ -1,6 +1,7 @@
 """One frozen, validated object from the user's file and the environment.
 
-Order, later wins: defaults, ``config.toml`` in the configuration folder, ``COMPLETIOND_<SECTION>_<KEY>`` variables, command line.
+Order, later wins: defaults, ``config.toml`` in the configuration folder, ``COMPLETIOND_<SECTION>_<KEY>`` variables,
+command line.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ class Config(_Section):
 def load_config(file: Path, environment: Mapping[str, str] = os.environ) -> Config:
     """Read and validate the settings; a missing ``file`` means defaults.
 
-    Raises ConfigError that names the file or variable and the key, for an unreadable file, an unknown key or a bad value.
+    Raises ConfigError that names the file or variable and the key, for an unreadable file, an unknown key or a bad
+    value.
     """
     values: dict[str, dict[str, Any]] = {}
     try:
@@ -85,7 +87,7 @@ def load_config(file: Path, environment: Mapping[str, str] = os.environ) -> Conf
         pass
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{file}: {error}.", "Correct the file, or move it away to use the defaults.") from error
-    origins = {}
+    origins: dict[tuple[str, ...], str] = {}
     for section in Config.model_fields:
         for key in Config.model_fields[section].default.__class__.model_fields:
             variable = f"{ENVIRONMENT_PREFIX}{section}_{key}".upper()
@@ -97,7 +99,7 @@ def load_config(file: Path, environment: Mapping[str, str] = os.environ) -> Conf
     except ValidationError as error:
         first = error.errors()[0]
         place = tuple(str(part) for part in first["loc"])
-        origin = origins.get(place[:2], f"{file}: {'.'.join(place)}")  # type: ignore[call-overload]
+        origin = origins.get(place[:2], f"{file}: {'.'.join(place)}")
         raise ConfigError(
             f"{origin}: {first['msg']} (found {first['input']!r}).", "`completiond doctor` lists the settings in use."
         ) from None

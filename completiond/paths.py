@@ -84,7 +84,9 @@ class Paths:
 
 
 def _default_runtime_dir() -> str:
-    """The session's runtime folder; where there is none (no login session), a folder of the user's under the temporary one."""
+    """The session's runtime folder; where there is none (no login session), a folder of the user's under the
+    temporary one.
+    """
     if os.environ.get("XDG_RUNTIME_DIR") or os.name == "nt":
         return platformdirs.user_runtime_dir("completiond")
     return str(Path(tempfile.gettempdir()) / f"completiond-{os.getuid()}")

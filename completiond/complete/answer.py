@@ -10,7 +10,9 @@ __all__ = ["Answer"]
 
 
 class Answer:
-    """Feed tokens with ``push`` (it is the engine's StopCheck), say where they came from with ``attribute``, ask for text."""
+    """Feed tokens with ``push`` (it is the engine's StopCheck), say where they came from with ``attribute``, ask for
+    text.
+    """
 
     def __init__(self, tokenizer: TextTokenizer, place: Place) -> None:
         self._stop_ids = tokenizer.stop_ids
@@ -37,7 +39,9 @@ class Answer:
         return verdict.reason if verdict.end is not None else None
 
     def attribute(self, accepted: int, source: str) -> None:
-        """The tokens since the last call: the first ``accepted`` were drafted by ``source``, the rest are the model's."""
+        """The tokens since the last call: the first ``accepted`` were drafted by ``source``, the rest are the
+        model's.
+        """
         new = len(self._pieces) - len(self._sources)
         self._sources += [source if i < accepted else "model" for i in range(new)]
 
@@ -48,7 +52,9 @@ class Answer:
         return self._chunk(self._safe)
 
     def close(self, reason: str) -> Chunk | None:
-        """End the answer for ``reason`` and return the rest of its text, or None. ``token_ids`` loses what lies past the end."""
+        """End the answer for ``reason`` and return the rest of its text, or None. ``token_ids`` loses what lies past
+        the end.
+        """
         text = self._text if self._end is None else self._text[: self._end]
         self._text = finish(text, self._place, reason)
         length = 0

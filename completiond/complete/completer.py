@@ -42,7 +42,9 @@ class Completer:
         return self.fim.family.name if self.fim else "prefix-only"
 
     def prompt(self, request: CompletionRequest, max_tokens: int) -> Prompt:
-        """What the model will read for ``request``: the configured budgets, less where the cache is too small for them."""
+        """What the model will read for ``request``: the configured budgets, less where the cache is too small for
+        them.
+        """
         room = self.kv.capacity_tokens - max_tokens - 8  # 8: the family's control tokens and a begin-of-text
         if room < 16:
             raise UsageError(
@@ -62,8 +64,8 @@ class Completer:
     def run(self, request: CompletionRequest, arrived: float) -> Iterator[Chunk | Completion | None]:
         """Yield the new text of each pass (None when a pass added none), and the Completion last.
 
-        ``arrived`` is when the request came, by ``time.perf_counter``. Closing the iterator stops after the current pass.
-        Raises UsageError for a request that cannot fit.
+        ``arrived`` is when the request came, by ``time.perf_counter``. Closing the iterator stops after the current
+        pass. Raises UsageError for a request that cannot fit.
         """
         max_tokens = request.max_tokens or self.config.completion.max_tokens
         prompt = self.prompt(request, max_tokens)

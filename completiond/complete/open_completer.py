@@ -15,10 +15,13 @@ from completiond.paths import Paths
 __all__ = ["open_completer"]
 
 
-def open_completer(config: Config, paths: Paths, progress: Callable[[float, str], None] = lambda share, what: None) -> Completer:
+def open_completer(
+    config: Config, paths: Paths, progress: Callable[[float, str], None] = lambda share, what: None
+) -> Completer:
     """Load ``config.model``; ``progress`` is told the share done (0.0 to 1.0) and what is being done.
 
-    Sets torch's thread count for this process. Raises the ModelError, DiskFullError or ConfigError that says what is wrong.
+    Sets torch's thread count for this process. Raises the ModelError, DiskFullError or ConfigError that says what is
+    wrong.
     """
     progress(0.0, "looking for the model")
     path = resolve(config.model.name, paths)

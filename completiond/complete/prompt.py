@@ -13,7 +13,8 @@ CHARS_PER_TOKEN = 8
 """More characters per token than code ever has: text farther away than this is not even tokenised."""
 
 START_LINES = 16
-"""A window that begins inside a file begins at a line whose number is a multiple of this, so that typing does not move it.
+"""A window that begins inside a file begins at a line whose number is a multiple of this, so that typing does not
+move it.
 
 A prompt's first tokens must stay the same from key to key, or nothing of the cache can be used again.
 """
@@ -71,7 +72,9 @@ def _window_before(prefix: str, tokenizer: TextTokenizer, max_tokens: int) -> li
 
 
 def _stable_start(window: str, first_line: int, earliest: int) -> int:
-    """Offset of a line's start at or after ``earliest``: on the grid of START_LINES if half the window remains, else any."""
+    """Offset of a line's start at or after ``earliest``: on the grid of START_LINES if half the window remains, else
+    any.
+    """
     offset, line, fallback = 0, first_line, None
     while True:
         if offset >= earliest:

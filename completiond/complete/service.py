@@ -79,7 +79,8 @@ class LocalService:
         """See Service.stream."""
         if self._state.phase != "ready":
             raise self._failure or NotReadyError(
-                f"The model is still loading ({self._state.detail}, {self._state.progress:.0%}).", "Ask again in a moment."
+                f"The model is still loading ({self._state.detail}, {self._state.progress:.0%}).",
+                "Ask again in a moment.",
             )
         arrived = time.perf_counter()
         key = (request.client_id, request.document_id)
@@ -149,7 +150,13 @@ class LocalService:
             target = completer.target
             self._set_state(
                 ServiceState(
-                    "ready", 1.0, "ready", self._config.model.name, str(target.device), target.dtype_name, completer.fim_name
+                    "ready",
+                    1.0,
+                    "ready",
+                    self._config.model.name,
+                    str(target.device),
+                    target.dtype_name,
+                    completer.fim_name,
                 )
             )
 

@@ -1,4 +1,6 @@
-"""The contract every adapter (LSP, CLI, later HTTP and msgpack-rpc) calls; service.py is the real one, tests have fakes."""
+"""The contract every adapter (LSP, CLI, later HTTP and msgpack-rpc) calls; service.py is the real one, tests have
+fakes.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,8 @@ class Service(Protocol):
         """Yield chunks as passes end, then one Completion, last.
 
         Closing the iterator, or cancelling the task that reads it, stops the engine within one pass. Raises
-        NotReadyError while no model is loaded, SupersededError as soon as a newer request with the same client and document
-        arrives, and UsageError for a request that cannot be served.
+        NotReadyError while no model is loaded, SupersededError as soon as a newer request with the same client and
+        document arrives, and UsageError for a request that cannot be served.
         """
 
     async def complete(self, request: CompletionRequest) -> Completion:

@@ -1,8 +1,8 @@
 """Where an answer ends, decided on its text while it is being written, so that no pass is spent past the end.
 
 Rules, in the order they are looked at: ``line`` (there is text to the right of the cursor: one line), ``suffix`` (the
-answer begins to repeat what follows the cursor), ``block`` (a line left of the cursor's block), ``repeat`` (the same line over and
-over). End tokens and the length cap are the engine's.
+answer begins to repeat what follows the cursor), ``block`` (a line left of the cursor's block), ``repeat`` (the same
+line over and over). End tokens and the length cap are the engine's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ OPENERS = (":", "{", "(", "[")
 _CLOSER = re.compile(r"\s*(?:[}\])]|end\b)")
 """A closer on a block's border belongs to the answer, unless the text below already has one."""
 TELLING_WORD_CHARS = 5
-"""A line with fewer word characters (``}``, ``else:``) occurs everywhere: it counts as a repetition only with the next one."""
+"""A line with fewer word characters (``}``, ``else:``) occurs everywhere: it counts as a repetition only with the
+next one.
+"""
 MAX_REPEATS = 3
 
 
@@ -53,7 +55,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``end``: the answer is ``text[:end]`` for ``reason``, or None to go on. ``safe``: ``text[:safe]`` will not be taken back."""
+    """``end``: the answer is ``text[:end]`` for ``reason``, or None to go on. ``safe``: ``text[:safe]`` will not be
+    taken back.
+    """
 
     end: int | None
     reason: str
@@ -83,7 +87,9 @@ def check(text: str, place: Place) -> Verdict:
 
 
 def finish(text: str, place: Place, reason: str) -> str:
-    """What is shown of an answer that ended for ``reason``: no half line at the cap, no repeated suffix, no trailing blanks."""
+    """What is shown of an answer that ended for ``reason``: no half line at the cap, no repeated suffix, no trailing
+    blanks.
+    """
     if place.single_line:
         text = text.partition("\n")[0]
         return text[: len(text) - _overlap(text, place.right)]
@@ -156,7 +162,9 @@ def _safe_length(lines: list[str], starts: list[int], place: Place) -> int:
 
 
 def _overlap(text: str, right: str) -> int:
-    """Length of the longest end of ``text`` that begins ``right``, unless the text needs it to close its own brackets."""
+    """Length of the longest end of ``text`` that begins ``right``, unless the text needs it to close its own
+    brackets.
+    """
     size = _longest_overlap(text, right)
     return 0 if _balance(text[: len(text) - size]) > 0 else size
 

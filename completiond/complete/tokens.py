@@ -1,7 +1,8 @@
 """Text to token ids and back, with control tokens kept apart from text.
 
-A user's file may spell ``<|fim_middle|>``. Encoded naively it would become the control token and rewrite the prompt, so text is
-always encoded as text, control tokens are placed by id only, and a generated control token ends the answer.
+A user's file may spell ``<|fim_middle|>``. Encoded naively it would become the control token and rewrite the prompt,
+so text is always encoded as text, control tokens are placed by id only, and a generated control token ends the
+answer.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ class TextTokenizer:
 
     def __init__(self, tokenizer: Tokenizer, config: Mapping[str, Any], vocab_size: int) -> None:
         added = tokenizer.get_added_tokens_decoder()
-        controls = {index: token.content for index, token in added.items() if token.special or _is_marker(token.content)}
+        controls = {
+            index: token.content for index, token in added.items() if token.special or _is_marker(token.content)
+        }
         if any(not added[index].special for index in controls):
             tokenizer = _with_special(tokenizer, controls)
         tokenizer.encode_special_tokens = True
@@ -95,7 +98,9 @@ def _is_marker(content: str) -> bool:
 
 
 def _with_special(tokenizer: Tokenizer, controls: Mapping[int, str]) -> Tokenizer:
-    """A copy in which all of ``controls`` are special: some vocabularies declare FIM markers as ordinary added tokens."""
+    """A copy in which all of ``controls`` are special: some vocabularies declare FIM markers as ordinary added
+    tokens.
+    """
     data = json.loads(tokenizer.to_str())
     for token in data["added_tokens"]:
         token["special"] = token["id"] in controls

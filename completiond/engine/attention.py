@@ -1,10 +1,11 @@
 """Attention over the key/value cache whose result for a token does not depend on its company.
 
-``scaled_dot_product_attention`` changes a row's last bits with the number of rows in the call, and int8 rounding turns that
-into logits that differ by up to one. So every token is computed in a call of one fixed shape: tokens are grouped in
-tiles of TILE neighbours by *absolute* position, a tile always attends to a key length rounded up from its position to
-KEY_BLOCK, and the tiles of a pass are the batch dimension of the call, where each entry is computed by itself. A token's
-shape and place in its tile are functions of its position alone, so any chunking, rollback or cache hit gives the same bits.
+``scaled_dot_product_attention`` changes a row's last bits with the number of rows in the call, and int8 rounding
+turns that into logits that differ by up to one. So every token is computed in a call of one fixed shape: tokens are
+grouped in tiles of TILE neighbours by *absolute* position, a tile always attends to a key length rounded up from its
+position to KEY_BLOCK, and the tiles of a pass are the batch dimension of the call, where each entry is computed by
+itself. A token's shape and place in its tile are functions of its position alone, so any chunking, rollback or cache
+hit gives the same bits.
 """
 
 from __future__ import annotations
@@ -35,10 +36,14 @@ class _Group:
 
 
 class AttentionPlan:
-    """What all layers of one pass share. ``attend`` maps queries [M, heads, head_dim] to outputs [M, heads * head_dim]."""
+    """What all layers of one pass share. ``attend`` maps queries [M, heads, head_dim] to outputs [M, heads *
+    head_dim].
+    """
 
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """``keys`` and ``values``: one layer's cache, [kv_heads, capacity, head_dim], this pass's rows already written."""
+        """``keys`` and ``values``: one layer's cache, [kv_heads, capacity, head_dim], this pass's rows already
+        written.
+        """
         raise NotImplementedError
 
 

@@ -144,7 +144,7 @@ class Decoder:
 
 
 def _rotary_table(shape: DecoderShape, num_positions: int) -> Tensor:
-    """Rotary angles (RoFormer, arXiv 2104.09864, in the half-split layout of Llama checkpoints): [2, P, 1, head_dim]."""
+    """Rotary angles (RoFormer, arXiv 2104.09864; half-split as in Llama checkpoints): [2, positions, 1, head_dim]."""
     exponents = torch.arange(0, shape.head_dim, 2, dtype=torch.float32) / shape.head_dim
     angles = torch.arange(num_positions, dtype=torch.float32)[:, None] * (1.0 / shape.rope_theta**exponents)
     cos, sin = angles.cos(), angles.sin()

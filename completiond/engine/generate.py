@@ -48,8 +48,8 @@ def generate(
 ) -> Iterator[Step]:
     """Continue ``prompt_ids``, reusing what ``kv`` already holds of them; one Step per pass of the target.
 
-    The caller ends an answer early by closing the iterator: the cache then holds only tokens that are part of the sequence.
-    Raises ValueError when prompt and answer cannot fit into the cache.
+    The caller ends an answer early by closing the iterator: the cache then holds only tokens that are part of the
+    sequence. Raises ValueError when prompt and answer cannot fit into the cache.
     """
     if len(prompt_ids) + max_tokens > kv.capacity_tokens:
         raise ValueError(f"{len(prompt_ids)} + {max_tokens} tokens do not fit into {kv.capacity_tokens}")

@@ -1,4 +1,5 @@
-"""GGUF files as a weight source: metadata to ``config.json``, tensors to Hugging Face names, vocabulary to ``tokenizer.json``.
+"""GGUF files as a weight source: metadata to ``config.json``, tensors to Hugging Face names, vocabulary to
+``tokenizer.json``.
 
 Reading is slow (seconds) and happens once per model: what comes out is kept as prepared weights (prepare.py).
 """

@@ -1,7 +1,7 @@
 """A ``tokenizers`` Tokenizer from the vocabulary inside a GGUF file.
 
-Built directly for the byte-level BPE pre-tokenizers we can name; others go through transformers' own conversion, which takes
-longer but knows them all. Tests compare the direct form with that conversion token for token.
+Built directly for the byte-level BPE pre-tokenizers we can name; others go through transformers' own conversion,
+which takes longer but knows them all. Tests compare the direct form with that conversion token for token.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def build_tokenizer(field: Callable[[str], Any], path: Path) -> Tokenizer:
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=pre == "smollm")
     if pre == "qwen2":
         tokenizer.normalizer = normalizers.NFC()
-        split = pre_tokenizers.Split(Regex(_QWEN2_PATTERN), behavior="isolated")
+        split: pre_tokenizers.PreTokenizer = pre_tokenizers.Split(Regex(_QWEN2_PATTERN), behavior="isolated")
     else:
         split = pre_tokenizers.Digits(individual_digits=True)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, byte_level])

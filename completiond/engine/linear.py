@@ -1,10 +1,12 @@
 """Matrix products of the decoder: int8 x int8 with float32 results, and plain floating point.
 
-Int8 activations carry one scale per row, so a row's result depends on that row alone: integer sums are exact in any order,
-and a block of M tokens gives bit for bit what the same tokens give one by one. That is what makes speculation on a CPU
-lossless to the last bit. (Per-tensor activation scales, as in ``quantized.linear_dynamic``, do not have this property.)
+Int8 activations carry one scale per row, so a row's result depends on that row alone: integer sums are exact in any
+order, and a block of M tokens gives bit for bit what the same tokens give one by one. That is what makes speculation
+on a CPU lossless to the last bit. (Per-tensor activation scales, as in ``quantized.linear_dynamic``, do not have this
+property.)
 
-The decoder does not know which arithmetic it runs: it asks a Kernels object to normalise an input and to multiply by a weight.
+The decoder does not know which arithmetic it runs: it asks a Kernels object to normalise an input and to multiply by
+a weight.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ ZERO_POINT = 128
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The input of a product. Int8: uint8 ``values`` [M, K] around 128 and float32 ``scale`` [M, 1]. Float: no scale."""
+    """The input of a product. Int8: uint8 ``values`` [M, K] around 128, float32 ``scale`` [M, 1]. Float: no scale."""
 
     values: Tensor
     scale: Tensor | None = None
@@ -32,7 +34,9 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """One linear layer, ready to multiply: ``data`` as the kernels packed it, float32 ``scale`` [N] if int8, ``bias`` [N]."""
+    """One linear layer, ready to multiply: ``data`` as the kernels packed it, float32 ``scale`` [N] if int8, ``bias``
+    [N].
+    """
 
     data: Tensor
     scale: Tensor | None = None
@@ -79,7 +83,9 @@ class Int8Kernels:
     dtype = torch.float32
 
     def __init__(self, packed: bool | None = None) -> None:
-        """``packed`` False takes ``torch._int_mm``: the same numbers, bit for bit, on a build or machine without oneDNN."""
+        """``packed`` False takes ``torch._int_mm``: the same numbers, bit for bit, on a build or machine without
+        oneDNN.
+        """
         self.packed = has_packed_int8() if packed is None else packed
 
     def pack(self, data: Tensor, scale: Tensor | None, bias: Tensor | None) -> Weight:
@@ -106,23 +112,26 @@ class Int8Kernels:
 
     def linear(self, rows: Rows, weight: Weight) -> Tensor:
         """See Kernels.linear."""
-        product = self._product(rows, weight).mul_(rows.scale)  # type: ignore[arg-type]
+        product = self._product(rows, weight)
         return product if weight.bias is None else product.add_(weight.bias)
 
     def linear_add(self, rows: Rows, weight: Weight, residual: Tensor) -> Tensor:
         """See Kernels.linear_add."""
-        return residual.add_(self._product(rows, weight).mul_(rows.scale))  # type: ignore[arg-type]
+        return residual.add_(self._product(rows, weight))
 
     def _product(self, rows: Rows, weight: Weight) -> Tensor:
-        """Integer product times the output channels' scales: float32 [M, N]."""
+        """Integer product times the scales of output channels and rows: float32 [M, N]."""
+        assert rows.scale is not None, "int8 rows carry a scale"
         if self.packed:
             product: Tensor = torch.ops.onednn.qlinear_pointwise(
                 rows.values, 1.0, ZERO_POINT, weight.data, weight.scale, weight.zero_points,
                 None, 1.0, 0, torch.float32, "none", [], "",
             )  # fmt: skip
-            return product
+            return product.mul_(rows.scale)
         signed = rows.values.to(torch.int16).sub_(ZERO_POINT).to(torch.int8)
-        return torch._int_mm(signed, weight.data).float().mul_(weight.scale)
+        assert weight.scale is not None, "an int8 weight carries scales"
+        product = torch._int_mm(signed, weight.data).float()
+        return product.mul_(weight.scale).mul_(rows.scale)
 
 
 class FloatKernels:

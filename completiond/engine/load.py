@@ -50,8 +50,9 @@ def choose_device(name: str) -> torch.device:
 def choose_threads(asked: int) -> int:
     """CPU threads for torch: ``asked``, or the largest power of two up to 8 that the machine has.
 
-    Elementwise kernels split long rows between threads; with a power of two no split falls inside a vector register, so
-    that a row's bits stay independent of its pass (attention.py). Batch-one decoding is bound by memory before 8 threads.
+    Elementwise kernels split long rows between threads; with a power of two no split falls inside a vector register,
+    so that a row's bits stay independent of its pass (attention.py). Batch-one decoding is bound by memory before 8
+    threads.
     """
     if asked:
         return asked
@@ -71,8 +72,8 @@ def choose_dtype(name: str, device: torch.device) -> str:
 def load_model(path: Path, settings: ModelConfig, prepared_root: Path, progress: Progress) -> LoadedModel:
     """Load the model at ``path`` (a ``.gguf`` file or a folder), preparing its weights first if that was never done.
 
-    ``progress`` is told the share done, 0.0 to 1.0, and what is being done. Raises the ModelError, DiskFullError or ConfigError
-    that says what is wrong.
+    ``progress`` is told the share done, 0.0 to 1.0, and what is being done. Raises the ModelError, DiskFullError or
+    ConfigError that says what is wrong.
     """
     device = choose_device(settings.device)
     dtype_name = choose_dtype(settings.dtype, device)
@@ -83,7 +84,9 @@ def load_model(path: Path, settings: ModelConfig, prepared_root: Path, progress:
             shape = DecoderShape.from_config(source.config)
         except ModelUnsupportedError as error:
             log.warning("%s Running it through transformers.", error)
-            return _load_other(source, device, "float32" if dtype_name == "int8" else dtype_name, prepared_root, progress)
+            return _load_other(
+                source, device, "float32" if dtype_name == "int8" else dtype_name, prepared_root, progress
+            )
         if isinstance(source.path, Path) and source.path.is_dir() and dtype_name != "int8":
             return _load_unprepared(source, shape, dtype_name, device, prepared_root, progress)
         prepare(source, dtype_name, folder, lambda share, what: progress(0.7 * share, what))

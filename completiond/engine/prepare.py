@@ -1,7 +1,8 @@
 """Turn a weight source into what the decoder loads: fused, and quantised when the dtype is int8.
 
-The result is one safetensors file and a ``tokenizer.json`` in the cache folder, written once per model, dtype and format, and
-renamed into place when complete. Packing for the machine's kernels happens at load: its layout belongs to the CPU.
+The result is one safetensors file and a ``tokenizer.json`` in the cache folder, written once per model, dtype and
+format, and renamed into place when complete. Packing for the machine's kernels happens at load: its layout belongs to
+the CPU.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ def prepared_folder(root: Path, path: Path, dtype_name: str) -> Path:
 def prepare(source: WeightSource, dtype_name: str, folder: Path, progress: Progress) -> None:
     """Write the prepared weights of ``source`` to ``folder``.
 
-    Raises DiskFullError when there is no room, ModelUnsupportedError or ModelCorruptError when the source is at fault. Nothing
-    is left at ``folder`` unless all went well.
+    Raises DiskFullError when there is no room, ModelUnsupportedError or ModelCorruptError when the source is at
+    fault. Nothing is left at ``folder`` unless all went well.
     """
     shape = DecoderShape.from_config(source.config)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +77,9 @@ def prepare(source: WeightSource, dtype_name: str, folder: Path, progress: Progr
 def fuse(
     source: WeightSource, shape: DecoderShape, dtype_name: str, progress: Progress
 ) -> Iterator[tuple[str, Tensor]]:
-    """Yield (name, tensor) of the prepared layout; see weights.py for the names. Peak memory is one layer beyond the result."""
+    """Yield (name, tensor) of the prepared layout; see weights.py for the names. Peak memory is one layer beyond the
+    result.
+    """
 
     def need(name: str) -> Tensor:
         tensor = source.tensor(name)

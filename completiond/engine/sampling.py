@@ -1,7 +1,8 @@
 """Choose tokens from logits, with random numbers that depend on (seed, position) only.
 
-Because the number drawn for a position does not depend on how many tokens were drawn before it or in which pass, a token
-sampled while verifying a draft is the token plain decoding would have sampled: speculation is lossless at any temperature.
+Because the number drawn for a position does not depend on how many tokens were drawn before it or in which pass, a
+token sampled while verifying a draft is the token plain decoding would have sampled: speculation is lossless at any
+temperature.
 """
 
 from __future__ import annotations

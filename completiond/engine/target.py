@@ -26,7 +26,8 @@ class Pass:
 class TargetModel(Protocol, Generic[CacheT]):
     """A decoder whose row i depends only on the tokens up to it and on the cache before this pass.
 
-    ``exact`` promises more: a row's logits are bit-identical however many rows share the pass and however the cache came to be.
+    ``exact`` promises more: a row's logits are bit-identical however many rows share the pass and however the cache
+    came to be.
     """
 
     vocab_size: int
@@ -41,6 +42,6 @@ class TargetModel(Protocol, Generic[CacheT]):
     def forward(self, token_ids: Sequence[int], kv: CacheT, num_logits: int) -> Pass:
         """Run M tokens behind the cache's valid ones and make them valid too.
 
-        Returns logits for the last ``num_logits`` of them (0 <= num_logits <= M; 0 skips the vocabulary product). Raises
-        ValueError when the cache has no room for M more tokens.
+        Returns logits for the last ``num_logits`` of them (0 <= num_logits <= M; 0 skips the vocabulary product).
+        Raises ValueError when the cache has no room for M more tokens.
         """

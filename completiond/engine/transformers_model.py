@@ -1,4 +1,6 @@
-"""Any causal language model through transformers' own classes: slow, right, for architectures decoder.py does not know."""
+"""Any causal language model through transformers' own classes: slow, right, for architectures decoder.py does not
+know.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ __all__ = ["TransformersCache", "TransformersModel"]
 
 
 class TransformersCache(SequenceCache):
-    """A transformers cache object, cut by ``crop`` where its kind can be cut, dropped and read again where it cannot."""
+    """A transformers cache object: cut by ``crop`` where its kind can be cut, else dropped and read again."""
 
     def __init__(self, capacity_tokens: int) -> None:
         super().__init__(capacity_tokens)
@@ -26,7 +28,7 @@ class TransformersCache(SequenceCache):
     def rollback(self, num_tokens: int) -> None:
         """See SequenceCache.rollback."""
         if num_tokens < self.num_past_tokens:
-            if self.past is not None and getattr(self.past, "is_compileable", False) is False and _can_crop(self.past):
+            if _can_crop(self.past):
                 self.past.crop(num_tokens)
                 self.num_past_tokens = num_tokens
             else:
@@ -35,7 +37,7 @@ class TransformersCache(SequenceCache):
 
 
 def _can_crop(past: Any) -> bool:
-    """Only caches whose every layer is a plain growing one; sliding windows and recurrent states lose what they drop."""
+    """Only caches whose every layer simply grows; sliding windows and recurrent states lose what they drop."""
     layers = getattr(past, "layers", None)
     return bool(layers) and all(type(layer).__name__ == "DynamicLayer" for layer in layers)
 
@@ -50,24 +52,25 @@ class TransformersModel:
 
         Raises ModelUnsupportedError with the library's own reason.
         """
-        from transformers import AutoModelForCausalLM
+        import transformers
+
+        loader: Any = transformers.AutoModelForCausalLM
 
         where: dict[str, Any] = {"pretrained_model_name_or_path": path, "use_safetensors": True}
         if path.suffix == ".gguf":
             where = {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name}
         try:
-            model = AutoModelForCausalLM.from_pretrained(
-                **where, dtype=getattr(torch, dtype_name), trust_remote_code=False
-            )
+            model = loader.from_pretrained(**where, dtype=getattr(torch, dtype_name), trust_remote_code=False)
         except (ValueError, OSError, KeyError, ImportError) as error:
             reason = str(error).strip().splitlines()[0]
             raise ModelUnsupportedError(
                 f"{path.name} cannot be loaded: {reason}.", "Choose another model: `completiond model list`."
             ) from error
-        self._model = model.to(device).eval()
+        self._model = model.to(device)
+        self._model.eval()
         self.device = device
         self.dtype_name = dtype_name
-        self.vocab_size = int(model.get_input_embeddings().weight.shape[0])
+        self.vocab_size = int(self._model.get_input_embeddings().weight.shape[0])
         self.max_positions = int(getattr(model.config, "max_position_embeddings", None) or 2048)
 
     def new_cache(self, capacity_tokens: int) -> TransformersCache:
@@ -81,7 +84,10 @@ class TransformersModel:
             raise ValueError(f"{len(token_ids)} tokens do not fit behind {kv.num_tokens} of {kv.capacity_tokens}")
         ids = [*kv.token_ids[kv.num_past_tokens :], *token_ids]
         output = self._model(
-            torch.tensor([ids], device=self.device), past_key_values=kv.past, use_cache=True, logits_to_keep=num_logits or 1
+            torch.tensor([ids], device=self.device),
+            past_key_values=kv.past,
+            use_cache=True,
+            logits_to_keep=num_logits or 1,
         )
         kv.past = output.past_key_values
         kv.extend(token_ids)

@@ -1,7 +1,7 @@
 """Load prepared weights into a Decoder.
 
-Names in the file: ``embedding``, ``norm``, ``lm_head`` and, for layer i, ``i.input_norm``, ``i.mlp_norm``, ``i.qkv``, ``i.out``,
-``i.gate_up``, ``i.down``, ``i.q_norm``, ``i.k_norm``; products add ``.scale`` (int8) and ``.bias``.
+Names in the file: ``embedding``, ``norm``, ``lm_head`` and, for layer i, ``i.input_norm``, ``i.mlp_norm``, ``i.qkv``,
+``i.out``, ``i.gate_up``, ``i.down``, ``i.q_norm``, ``i.k_norm``; products add ``.scale`` (int8) and ``.bias``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def build_decoder(
 ) -> Decoder:
     """Assemble a decoder from ``read(name)``, which returns a tensor of the prepared layout, or None when it has none.
 
-    ``kernels`` overrides the arithmetic that ``dtype_name`` (int8, float32 or bfloat16) implies, for tests and comparisons.
+    ``kernels`` overrides the arithmetic that ``dtype_name`` (int8, float32 or bfloat16) implies, for tests and
+    comparisons.
     """
     if kernels is None:
         kernels = Int8Kernels() if dtype_name == "int8" else FloatKernels(getattr(torch, dtype_name))

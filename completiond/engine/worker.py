@@ -17,8 +17,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Job:
-    """A piece of work. ``on_item``, ``on_end`` and ``on_error`` are called on the worker's thread; exactly one of the last two
-    is called, once, also for a job that is cancelled before it starts.
+    """A piece of work. ``on_item``, ``on_end`` and ``on_error`` are called on the worker's thread; exactly one of the
+    last two is called, once, also for a job that is cancelled before it starts.
     """
 
     work: Callable[[], Iterator[Any]]

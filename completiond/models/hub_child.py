@@ -17,9 +17,8 @@ import threading
 from fnmatch import fnmatch
 from pathlib import Path
 
-from huggingface_hub import HfApi, constants, get_hf_file_metadata, hf_hub_url
+from huggingface_hub import HfApi, constants, get_hf_file_metadata, get_token, hf_hub_url
 from huggingface_hub.file_download import http_get
-from huggingface_hub.utils import build_hf_headers
 
 _CHUNK_BYTES = 1 << 18
 
@@ -44,7 +43,9 @@ def _fetch_file(repo_id: str, name: str, revision: str | None, folder: Path) -> 
             stream.truncate(0)
             present_bytes = 0
         # compressed on the way, bytes could be neither counted nor resumed
-        headers = {**build_hf_headers(), "Accept-Encoding": "identity"}
+        headers = {"Accept-Encoding": "identity"}
+        if not constants.HF_HUB_DISABLE_IMPLICIT_TOKEN and (token := get_token()):
+            headers["Authorization"] = f"Bearer {token}"
         if metadata.size is None or present_bytes < metadata.size:
             http_get(url, stream, resume_size=present_bytes, headers=headers, expected_size=metadata.size)
     part.replace(target)

@@ -1,7 +1,7 @@
 """The contract of a drafter: something that guesses the next tokens.
 
-A drafter may be wrong, never unsafe: the loop cuts what it may not use (ids out of the vocabulary, tokens over the budget), and
-the target model decides every token, so no drafter can change an answer.
+A drafter may be wrong, never unsafe: the loop cuts what it may not use (ids out of the vocabulary, tokens over the
+budget), and the target model decides every token, so no drafter can change an answer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["NO_DRAFT", "Draft", "Drafter", "NoDrafter"]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A chain of guesses. ``probabilities``: the drafter's own estimate that each is accepted, given those before it."""
+    """A chain of guesses. ``probabilities``: the drafter's estimate that each is accepted, given those before."""
 
     token_ids: tuple[int, ...]
     probabilities: tuple[float, ...]

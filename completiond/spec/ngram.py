@@ -1,8 +1,8 @@
 """N-gram drafter: copy what followed the longest earlier occurrence of the text's end.
 
-Prompt-lookup decoding (Saxena 2023) with an index instead of a scan: every pair of neighbouring tokens points at the places it
-ended, newest first, and a look-up extends the match backwards from each. Code repeats itself, so the copied run is often what
-the model is about to write, and checking a run costs little more than writing one token.
+Prompt-lookup decoding (Saxena 2023) with an index instead of a scan: every pair of neighbouring tokens points at the
+places it ended, newest first, and a look-up extends the match backwards from each. Code repeats itself, so the copied
+run is often what the model is about to write, and checking a run costs little more than writing one token.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import completiond
 from completiond.commands.errors import reports_errors
 from completiond.commands.model import app
 from completiond.errors import ConfigError, DaemonError
@@ -46,6 +47,7 @@ class MadeUpSource:
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "xdg").mkdir(mode=0o700)
+    monkeypatch.setenv("PYTHONPATH", str(Path(completiond.__file__).parents[1]))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "xdg"))
     for kind in ("CACHE", "CONFIG", "RUNTIME"):
         monkeypatch.setenv(f"COMPLETIOND_{kind}_DIR", str(tmp_path / kind.lower()))

@@ -117,7 +117,8 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
                 headers["Content-Range"] = f"bytes {first}-{len(data) - 1}/{len(data)}"
             if self.command == "GET":
                 hub.sent.append((name, first))
-                if few := hub.cut_bytes or hub.break_bytes:
+                few = hub.cut_bytes or hub.break_bytes
+                if 0 < few < len(data) - first:
                     self.send_response(206 if first else 200)
                     self.send_header("Content-Length", str(len(data) - first))
                     self.end_headers()

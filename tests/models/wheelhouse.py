@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import random
 import socket
 import subprocess
@@ -15,6 +16,7 @@ from types import MappingProxyType
 
 import pytest
 
+import completiond
 from completiond.models.catalog import ModelEntry
 from completiond.models.file_digest import FileSpec
 from completiond.models.source import Source
@@ -161,5 +163,9 @@ def start_pull(entry: ModelEntry, paths: Paths, *, limit_bytes: int = 0, die_at:
     """Pull ``entry`` in another process: with RLIMIT_FSIZE, or killed (-9) at a step whose text contains ``die_at``."""
     program = _PROGRAM.format(entry=entry, limit_bytes=limit_bytes, die_at=die_at, cache=str(paths.cache_dir))
     return subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(Path(completiond.__file__).parents[1])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )

@@ -1,0 +1,136 @@
+"""Proof by running that speculation changes nothing: tokens against plain decoding, logits against a fresh prefill.
+
+The oracle is plain decoding, one token a pass, on an empty cache.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from completiond.bench.prompts import code_places
+from completiond.complete.completer import Completer
+from completiond.complete.prompt import Prompt, PromptBudget, build_prompt
+from completiond.engine.generate import generate
+from completiond.engine.sampling import Sampler
+from completiond.engine.sampling_params import SamplingParams
+from completiond.engine.target import TargetModel
+
+__all__ = ["BlockCheck", "TokenCheck", "check_blocks", "check_tokens"]
+
+BUDGET = PromptBudget(prefix_tokens=256, suffix_tokens=96)
+PREFILL_PIECES = (1, 2, 3, 5, 8, 13, 21, 32)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCheck:
+    """One prompt decoded plainly and with a drafter. ``equal`` compares all token ids."""
+
+    mode: str
+    temperature: float
+    equal: bool
+    tokens: int
+    passes: int
+    drafted: int
+    accepted: int
+
+
+def check_tokens(
+    completer: Completer,
+    num_prompts: int,
+    max_tokens: int,
+    drafter: str = "ngram",
+    on_check: Callable[[TokenCheck], None] = lambda check: None,
+) -> list[TokenCheck]:
+    """Decode ``num_prompts`` places, alternately as a fill and prefix-only, at temperature 0 and at 0.8 with a fixed
+    seed.
+
+    The drafted run starts on whatever the cache holds from the runs before it, the plain one on an empty cache; no
+    stop rule ends either, so that all ``max_tokens`` are compared.
+    """
+    checks = []
+    for index, place in enumerate(code_places(num_prompts)):
+        fim = completer.fim if index % 2 == 0 else None
+        prompt = build_prompt(place.prefix, place.suffix, completer.tokenizer, fim, BUDGET)
+        for temperature in (0.0, 0.8):
+            sampler = Sampler(SamplingParams(temperature=temperature, seed=index))
+            drafted_ids, drafted_figures = _decode(completer, prompt, drafter, sampler, max_tokens)
+            completer.kv.rollback(0)
+            plain_ids, _ = _decode(completer, prompt, "none", sampler, max_tokens)
+            mode = "fill" if fim else "prefix-only"
+            checks.append(TokenCheck(mode, temperature, drafted_ids == plain_ids, len(plain_ids), *drafted_figures))
+            on_check(checks[-1])
+    return checks
+
+
+def _decode(
+    completer: Completer, prompt: Prompt, drafter_name: str, sampler: Sampler, max_tokens: int
+) -> tuple[list[int], tuple[int, int, int]]:
+    """Token ids, and passes, drafted, accepted."""
+    drafter = completer.drafter(drafter_name)
+    drafter.reset(prompt.prefix_ids, (prompt.suffix_ids,))
+    steps = [
+        step
+        for step in generate(
+            completer.target, completer.kv, prompt.token_ids, drafter, sampler, lambda token_id: None, max_tokens,
+            completer.config.spec.max_draft_tokens,
+        )
+        if step.token_ids
+    ]  # fmt: skip
+    token_ids = [token_id for step in steps for token_id in step.token_ids]
+    return token_ids, (len(steps), sum(step.drafted for step in steps), sum(step.accepted for step in steps))
+
+
+@dataclass(frozen=True, slots=True)
+class BlockCheck:
+    """One way to compute rows, against the same rows of a fresh one-by-one run: largest difference of any logit."""
+
+    name: str
+    max_difference: float
+
+
+def check_blocks(target: TargetModel[Any], num_tokens: int = 160, seed: int = 0) -> list[BlockCheck]:
+    """Compare logits bit for bit: blocks of 1 to 32, random chunking, rollback of rejected tokens, a cache hit."""
+    randomness = random.Random(seed)
+    ids = [randomness.randrange(target.vocab_size // 2) for _ in range(num_tokens)]
+    kv = target.new_cache(num_tokens + 64)
+    reference = torch.cat([target.forward([token_id], kv, 1).logits for token_id in ids])
+
+    def difference(rows: Tensor, start: int) -> float:
+        return float((rows - reference[start : start + rows.shape[0]]).abs().max())
+
+    def whole(chunks: Sequence[int]) -> float:
+        fresh, start, worst = target.new_cache(num_tokens + 64), 0, 0.0
+        for size in chunks:
+            piece = ids[start : start + size]
+            worst = max(worst, difference(target.forward(piece, fresh, len(piece)).logits, start))
+            start += len(piece)
+        return worst
+
+    checks = []
+    for size in range(1, 33):
+        kv.rollback(start := num_tokens - 32 - size % 7)  # odd and even starts
+        checks.append(
+            BlockCheck(
+                f"block of {size}", difference(target.forward(ids[start : start + size], kv, size).logits, start)
+            )
+        )
+    checks.append(BlockCheck("one prefill", whole([num_tokens])))
+    checks.append(BlockCheck("random chunks", whole(randomness.choices(PREFILL_PIECES, k=num_tokens))))
+    wrong = [(token_id + 1) % target.vocab_size for token_id in ids]
+    kv.rollback(start := num_tokens // 2)
+    target.forward(wrong[start : start + 24], kv, 24)
+    kv.rollback(start)
+    checks.append(
+        BlockCheck("after a rollback", difference(target.forward(ids[start:], kv, num_tokens - start).logits, start))
+    )
+    start = kv.reuse([*ids[: num_tokens - 8], *wrong[num_tokens - 8 :], ids[0]])
+    checks.append(
+        BlockCheck("after a cache hit", difference(target.forward(ids[start:], kv, num_tokens - start).logits, start))
+    )
+    return checks

@@ -1,0 +1,54 @@
+"""The command line: one command per verb. What a verb does is in commands/."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from completiond import __version__
+from completiond.commands import bench, daemon, model
+from completiond.commands.complete import complete
+from completiond.commands.demo import demo
+from completiond.commands.doctor import doctor
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="A code-completion daemon for your own machine, with lossless speculative decoding.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"completiond {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """See the module's docstring."""
+
+
+_root.__doc__ = app.info.help
+app.command()(complete)
+app.command()(daemon.serve)
+app.command()(daemon.lsp)
+app.command()(daemon.status)
+app.command()(daemon.stop)
+app.command()(doctor)
+app.command()(demo)
+app.add_typer(model.app, name="model")
+app.add_typer(bench.app, name="bench")
+
+
+def main() -> None:
+    """Run the command in ``sys.argv``."""
+    app()

@@ -1,0 +1,112 @@
+"""``completiond bench``: measure and prove on this machine. Each prints a table, then one line of JSON."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from completiond.commands.errors import reports_errors
+from completiond.config import load_config
+from completiond.errors import CompletiondError, UsageError
+from completiond.paths import Paths
+
+if TYPE_CHECKING:
+    from completiond.complete.completer import Completer
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Benchmarks and proofs on this machine.", no_args_is_help=True)
+
+Model = Annotated[str | None, typer.Option("--model", help="Another model than the configured one.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Only the line of JSON on standard output.")]
+
+
+@app.command()
+@reports_errors
+def engine(
+    as_json: AsJson = False,
+    model: Model = None,
+    context: Annotated[int, typer.Option(min=0, help="Tokens of context behind which passes are timed.")] = 256,
+) -> None:
+    """Time passes of 1 to 256 tokens, prefill and plain decoding, and show memory."""
+    from completiond.bench.engine import measure_engine, table
+    from completiond.bench.report import print_report
+
+    completer = _open(model)
+    if context + 256 > completer.target.max_positions:
+        raise UsageError(
+            f"--context {context} leaves no room for 256 more in {completer.target.max_positions} positions.",
+            "Use less.",
+        )
+    figures = measure_engine(completer.target, completer.config.model.name, context)
+    print_report(table(figures), asdict(figures), as_json)
+
+
+@app.command()
+@reports_errors
+def lossless(
+    as_json: AsJson = False,
+    model: Model = None,
+    prompts: Annotated[int, typer.Option(min=1, help="Places in real files; half as fills, half prefix-only.")] = 40,
+    tokens: Annotated[int, typer.Option(min=1, max=512, help="Tokens decoded for each.")] = 64,
+) -> None:
+    """Prove that the drafter changes no token, and, where the engine is exact, no bit of any logit. Exit status 1 if
+    not.
+    """
+    from completiond.bench.lossless import check_blocks, check_tokens
+    from completiond.bench.report import print_report
+
+    completer = _open(model)
+    with Console(stderr=True).status("decoding") as status:
+        done = itertools.count(1)
+        checks = check_tokens(
+            completer, prompts, tokens, on_check=lambda check: status.update(f"decoding {next(done)}/{2 * prompts}")
+        )
+        blocks = check_blocks(completer.target)
+    view = Table(title=f"{completer.config.model.name}: n-gram drafts against plain decoding on an empty cache")
+    for name in ("prompts", "temperature", "equal", "tokens", "tokens/pass", "accepted/drafted"):
+        view.add_column(name, justify="right")
+    for mode in ("fill", "prefix-only"):
+        for temperature in (0.0, 0.8):
+            rows = [check for check in checks if check.mode == mode and check.temperature == temperature]
+            if rows:
+                count, passes = sum(row.tokens for row in rows), sum(row.passes for row in rows)
+                view.add_row(
+                    mode, str(temperature), f"{sum(row.equal for row in rows)}/{len(rows)}", str(count),
+                    f"{count / passes:.2f}", f"{sum(row.accepted for row in rows)}/{sum(row.drafted for row in rows)}",
+                )  # fmt: skip
+    worst = max(blocks, key=lambda block: block.max_difference)
+    view.caption = (
+        f"{len(blocks)} block shapes, chunkings, rollbacks and cache hits: "
+        f"largest logit difference {worst.max_difference}"
+    )
+    result = {
+        "equal": sum(check.equal for check in checks),
+        "compared": len(checks),
+        "tokens": sum(check.tokens for check in checks),
+        "max_logit_difference": worst.max_difference,
+        "exact": completer.target.exact,
+        "model": completer.config.model.name,
+        "dtype": completer.target.dtype_name,
+    }
+    print_report(view, result, as_json)
+    if not all(check.equal for check in checks):
+        raise CompletiondError("A drafted answer differs from the plain one.", "Please report it with the line above.")
+    if completer.target.exact and worst.max_difference:
+        raise CompletiondError(
+            f"Logits differ ({worst.name}).", "Use --drafter none and report it with the line above."
+        )
+
+
+def _open(model: str | None) -> Completer:
+    paths = Paths.from_environment()
+    config = load_config(paths.config_file).with_model(model)
+    from completiond.complete.open_completer import open_completer
+
+    with Console(stderr=True).status("loading the model"):
+        return open_completer(config, paths)

@@ -1,0 +1,153 @@
+"""``completiond complete``: one completion in the terminal, through the daemon or in this process."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from completiond.client import connect
+from completiond.commands.errors import reports_errors
+from completiond.commands.place import CursorPlace, find_place
+from completiond.commands.render import figures_line, styled
+from completiond.complete.request import Chunk, Completion, CompletionRequest, DrafterChoice, Span
+from completiond.config import Config, load_config
+from completiond.engine.sampling_params import SamplingParams
+from completiond.errors import DaemonError, UsageError
+from completiond.models.resolve import resolve
+from completiond.paths import Paths
+
+__all__ = ["complete"]
+
+_MODEL_VARIABLE = "COMPLETIOND_MODEL_NAME"
+OnChunk = Callable[[str, list[dict[str, str]]], None]
+
+
+@reports_errors
+def complete(
+    file: Annotated[Path, typer.Argument(help="The file to complete in (UTF-8).", show_default=False)],
+    line: Annotated[int | None, typer.Option(help="Line of the cursor, from 1.")] = None,
+    col: Annotated[
+        int | None, typer.Option(help="Column of the cursor, from 0, in UTF-16 units [default: line end].")
+    ] = None,
+    at: Annotated[str | None, typer.Option(metavar="REGEX", help="Cursor behind the first match instead.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    stream: Annotated[bool, typer.Option(help="Print text as it comes (with --json: one object per piece).")] = False,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Longest answer [default: from the settings].")] = None,
+    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
+    top_k: Annotated[int, typer.Option(help="Sample from the k likeliest tokens; 0 from all.")] = 0,
+    top_p: Annotated[float, typer.Option(help="Sample from the likeliest tokens that make up this share.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Same seed, same answer, at any temperature.")] = 0,
+    drafter: Annotated[str, typer.Option(help="none, ngram or auto; the answer is the same with each.")] = "auto",
+    model: Annotated[str | None, typer.Option(help="Catalogue name, folder, .gguf file or hub id.")] = None,
+    standalone: Annotated[
+        bool, typer.Option("--standalone", help="Load the model here; do not use the daemon.")
+    ] = False,
+) -> None:
+    """Complete a FILE at a place. Text goes to standard output, figures to standard error."""
+    if drafter not in ("auto", "ngram", "none"):
+        raise UsageError(f"--drafter {drafter} is not known.", "Use auto, ngram or none.")
+    choice: DrafterChoice = drafter  # type: ignore[assignment]
+    place = find_place(file, line, col, at)
+    request = CompletionRequest(
+        place.prefix, place.suffix, str(file.absolute()), max_tokens=max_tokens,
+        sampling=SamplingParams(temperature, top_k, top_p, seed), drafter=choice,
+    )  # fmt: skip
+    paths = Paths.from_environment()
+    config = load_config(paths.config_file).with_model(model)
+    resolve(config.model.name, paths)  # a model that is not there is an error here, not in a daemon's log
+    show = _printer(as_json) if stream else None
+    run = _run_here if standalone else _run_in_daemon
+    completion = run(request, config, paths, model, show)
+    _print(completion, place, as_json, streamed=stream)
+
+
+def _run_here(
+    request: CompletionRequest, config: Config, paths: Paths, model: str | None, show: OnChunk | None
+) -> dict[str, Any]:
+    from completiond.complete.open_completer import open_completer
+
+    with Console(stderr=True).status("loading the model") as status:
+        completer = open_completer(config, paths, lambda share, what: status.update(f"{what} {share:.0%}"))
+    completion: dict[str, Any] = {}
+    for item in completer.run(request, time.perf_counter()):
+        if isinstance(item, Chunk) and show is not None:
+            show(item.text, [asdict(span) for span in item.spans])
+        elif isinstance(item, Completion):
+            completion = asdict(item)
+    return completion
+
+
+def _run_in_daemon(
+    request: CompletionRequest, config: Config, paths: Paths, model: str | None, show: OnChunk | None
+) -> dict[str, Any]:
+    if model is not None:
+        os.environ[_MODEL_VARIABLE] = model  # for the daemon, if this command is the one that starts it
+    params = {
+        "path": request.path,
+        "prefix": request.prefix,
+        "suffix": request.suffix,
+        "maxTokens": request.max_tokens,
+        "temperature": request.sampling.temperature,
+        "topK": request.sampling.top_k,
+        "topP": request.sampling.top_p,
+        "seed": request.sampling.seed,
+        "drafter": request.drafter,
+        "stream": show is not None,
+        "waitUntilReady": True,
+    }
+
+    with Console(stderr=True).status("waiting for the daemon") as status, connect(paths, start=True) as client:
+
+        def on_notification(method: str, chunk: Any) -> None:
+            if method == "completiond/chunk" and show is not None:
+                status.stop()
+                show(chunk["text"], chunk["spans"])
+
+        running = client.call("completiond/status")["model"]
+        if running != config.model.name:
+            raise DaemonError(
+                f"The daemon runs {running}, not {config.model.name}.",
+                "`completiond stop` ends it; or use --standalone.",
+            )
+        completion: dict[str, Any] = client.call("completiond/complete", params, on_notification)
+    return completion
+
+
+def _printer(as_json: bool) -> OnChunk:
+    console = Console(soft_wrap=True, highlight=False)
+
+    def show(text: str, spans: list[dict[str, str]]) -> None:
+        if as_json:
+            typer.echo(json.dumps({"chunk": text, "spans": spans}))
+        elif sys.stdout.isatty():
+            console.print(styled(Span(**span) for span in spans), end="")
+        else:
+            typer.echo(text, nl=False)
+
+    return show
+
+
+def _print(completion: dict[str, Any], place: CursorPlace, as_json: bool, streamed: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({**completion, "tokens": len(completion["token_ids"])}))
+        return
+    spans = [Span(**span) for span in completion["spans"]]
+    if streamed:
+        typer.echo("")
+    elif sys.stdout.isatty():
+        line = place.prefix[place.prefix.rfind("\n") + 1 :]
+        Console(soft_wrap=True, highlight=False).print(Text.assemble((line, "dim"), styled(spans)))
+    else:
+        typer.echo(completion["text"])
+    note = f"no suggestion ({completion['stop_reason']}) · " if not completion["text"] else ""
+    Console(stderr=True, soft_wrap=True).print(note + figures_line(completion), style="dim", highlight=False)

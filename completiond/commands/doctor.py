@@ -1,0 +1,188 @@
+"""``completiond doctor``: checks everything a completion needs; each line passes or says what to do."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from completiond import __version__
+from completiond.client import connect
+from completiond.commands.errors import reports_errors
+from completiond.config import Config, load_config
+from completiond.errors import CompletiondError, DaemonUnreachableError
+from completiond.models.resolve import resolve
+from completiond.paths import Paths
+
+if TYPE_CHECKING:
+    from completiond.complete.completer import Completer
+
+__all__ = ["Finding", "doctor"]
+
+EDITORS = ("nvim", "code", "codium", "emacs", "zed", "hx")
+MEMORY_FACTOR = 2.5
+"""Resident memory over the size of a 4-bit GGUF file: int8 weights, the cache and torch itself (docs/log.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report. ``advice`` says what to do when it did not pass; a note never fails."""
+
+    name: str
+    passed: bool
+    detail: str
+    advice: str = ""
+    note: bool = False
+
+
+@reports_errors
+def doctor(model: Annotated[str | None, typer.Option(help="Another model than the configured one.")] = None) -> None:
+    """Check settings, model, fill-in-the-middle, device, memory, socket and editors. Exit status 1 if something
+    fails.
+    """
+    paths = Paths.from_environment()
+    view = Table(show_header=False, box=None, pad_edge=False, title=f"completiond {__version__}", title_justify="left")
+    failed = 0
+    with Console(stderr=True).status("checking"):
+        for finding in _findings(paths, model):
+            mark = "[dim]note[/dim]" if finding.note else "[green]pass[/green]" if finding.passed else "[red]fail[/red]"
+            view.add_row(mark, finding.name, finding.detail + (f"\n→ {finding.advice}" if finding.advice else ""))
+            failed += not finding.passed
+    Console(soft_wrap=False, highlight=False).print(view)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _findings(paths: Paths, model: str | None) -> Iterator[Finding]:
+    try:
+        config = load_config(paths.config_file).with_model(model)
+    except CompletiondError as error:
+        yield Finding("settings", False, error.message, error.advice)
+        return
+    source = str(paths.config_file) if paths.config_file.exists() else "defaults"
+    yield Finding(
+        "settings", True, f"{source}; model {config.model.name}, {config.model.dtype} on {config.model.device}"
+    )
+    yield from _attempt("socket", lambda: _socket(paths))
+    yield from _attempt("model", lambda: _model_file(config, paths))
+    yield from _engine(config, paths)
+    found = [name for name in EDITORS if shutil.which(name)]
+    yield Finding("editors", True, ", ".join(found) or "none of " + ", ".join(EDITORS) + " on the PATH", note=not found)
+
+
+def _attempt(name: str, check: Callable[[], Finding]) -> Iterator[Finding]:
+    try:
+        yield check()
+    except CompletiondError as error:
+        yield Finding(name, False, error.message, error.advice)
+
+
+def _socket(paths: Paths) -> Finding:
+    paths.make_runtime_dir()
+    try:
+        with connect(paths, start=False) as client:
+            status: dict[str, Any] = client.call("completiond/status")
+    except DaemonUnreachableError:
+        return Finding("socket", True, f"{paths.socket}: no daemon runs now; editors start one")
+    if status["phase"] == "failed":
+        return Finding(
+            "socket", False, f"the daemon could not load its model: {status['detail']}", "`completiond stop`."
+        )
+    return Finding(
+        "socket", True, f"{paths.socket}: daemon {status['pid']} is {status['phase']} with {status['model']}"
+    )
+
+
+def _model_file(config: Config, paths: Paths) -> Finding:
+    path = resolve(config.model.name, paths)
+    size_bytes = (
+        path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in path.glob("*.safetensors"))
+    )
+    available = _available_bytes()
+    if available is not None and available < size_bytes * MEMORY_FACTOR:
+        return Finding(
+            "model", False, f"{path}: {size_bytes / 1e6:.0f} MB, but only {available / 1e6:.0f} MB of memory are free",
+            "Close other programs, or choose a smaller model: `completiond model list`.",
+        )  # fmt: skip
+    memory = f", {available / 1e9:.1f} GB of memory free" if available is not None else ""
+    return Finding("model", True, f"{path}: {size_bytes / 1e6:.0f} MB{memory}")
+
+
+def _available_bytes() -> int | None:
+    """MemAvailable, or None where the kernel does not say."""
+    if not sys.platform.startswith("linux"):
+        return None
+    with open("/proc/meminfo", encoding="ascii") as lines:  # noqa: PTH123
+        return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
+
+
+def _engine(config: Config, paths: Paths) -> Iterator[Finding]:
+    from completiond.complete.open_completer import open_completer
+
+    try:
+        completer = open_completer(config, paths)
+    except CompletiondError as error:
+        yield Finding("engine", False, error.message, error.advice)
+        return
+    yield _device(completer)
+    yield _exactness(completer)
+    yield _fill(completer)
+
+
+def _device(completer: Completer) -> Finding:
+    import torch
+
+    from completiond.engine.linear import has_packed_int8
+
+    target = completer.target
+    name = (
+        torch.cuda.get_device_name(target.device)
+        if target.device.type == "cuda"
+        else f"{torch.get_num_threads()} threads"
+    )
+    detail = f"{target.device} ({name}), {target.dtype_name}, torch {torch.__version__}"
+    if target.dtype_name == "int8" and not has_packed_int8():
+        return Finding(
+            "device", True, f"{detail}; this torch lacks the packed int8 operator, so passes are slower", note=True
+        )
+    return Finding("device", True, detail)
+
+
+def _exactness(completer: Completer) -> Finding:
+    from completiond.bench.lossless import check_blocks
+
+    worst = max(check_blocks(completer.target, 96), key=lambda check: check.max_difference)
+    completer.kv.rollback(0)
+    if worst.max_difference == 0:
+        return Finding(
+            "lossless", True, "logits are bit-identical for every block, chunking, rollback and cache hit tried"
+        )
+    detail = f"logits differ by up to {worst.max_difference:.2g} ({worst.name})"
+    if completer.target.exact:
+        return Finding("lossless", False, detail, "Set spec.drafter = none and report this machine.")
+    return Finding("lossless", True, f"{detail}: near-ties may fall differently with drafts on", note=True)
+
+
+def _fill(completer: Completer) -> Finding:
+    from completiond.complete.request import Completion, CompletionRequest
+
+    request = CompletionRequest("def add(a, b):\n    return ", "\n\n\nprint(add(1, 2))\n", "doctor.py", max_tokens=16)
+    *_, answer = completer.run(request, time.perf_counter())
+    assert isinstance(answer, Completion), "the last item of a run"
+    detail = f"{completer.fim_name}; `return ` in a function `add(a, b)` is completed with {answer.text!r}"
+    if completer.fim is None:
+        return Finding(
+            "fill in the middle", True, f"{detail}; the text after the cursor is not read by this model", note=True
+        )
+    if "a + b" in answer.text or "a+b" in answer.text:
+        return Finding("fill in the middle", True, detail)
+    return Finding(
+        "fill in the middle", False, detail, "This model fills badly; choose another: `completiond model list`."
+    )
