@@ -30,8 +30,8 @@ _CLOSE_CONNECTIONS_S = 0.2
 async def run_daemon(service_factory: Callable[[], ManagedService], paths: Paths) -> None:
     """Serve clients on ``paths.socket`` until ``completiond/stop``, SIGTERM or SIGINT.
 
-    The socket accepts connections before ``service_factory`` is called, and that before pygls is imported, so that a
-    client never waits for anything that is slow to import or to load. Raises DaemonError for a runtime folder that is
+    The socket accepts connections before ``service_factory`` is called and pygls is imported: a client is sure to be
+    served from then on, though it may have to wait a little. Raises DaemonError for a runtime folder that is
     not safe or a socket that cannot be made, and DaemonRunningError if another daemon serves.
     """
     paths.make_runtime_dir()
@@ -56,9 +56,8 @@ async def _serve(service_factory: Callable[[], ManagedService], paths: Paths, li
         loop.add_signal_handler(number, stop.set)
     log.info("Listening on %s, process %d", paths.socket, os.getpid())
     service = service_factory()
-    service.start()
-    host = Host(service, paths.socket, stop.set)
-    connections = _Connections(host)
+    connections = _Connections(host := Host(service, paths.socket, stop.set))
+    service.start()  # last: the engine's thread imports torch, and one thread at a time can import
     server = await asyncio.start_unix_server(connections.serve, sock=listening)
     await stop.wait()
     log.info("Stopping")

@@ -21,6 +21,7 @@ from completiond.complete.request import Chunk, Completion, CompletionRequest, S
 from completiond.complete.service_protocol import SupersededError
 from completiond.errors import NotReadyError, UsageError
 
+HASH, SLOW, HANG, OTHER = (f"file:///p/{name}.py" for name in ("hash", "slow", "hang", "other"))
 SLOW_CHARACTER_S = 0.05
 
 

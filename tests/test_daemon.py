@@ -332,7 +332,6 @@ def app() -> typer.Typer:
     return app
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # platformdirs, about XDG_RUNTIME_DIR
 def test_status_and_stop_without_a_daemon(paths: Paths, app: typer.Typer) -> None:
     result = CliRunner().invoke(app, ["status"])
     assert (result.exit_code, result.output) == (1, "not running\n")
@@ -342,7 +341,6 @@ def test_status_and_stop_without_a_daemon(paths: Paths, app: typer.Typer) -> Non
     assert (result.exit_code, result.output) == (0, "No daemon is running.\n")
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_status_and_stop_with_a_daemon(paths: Paths, app: typer.Typer) -> None:
     with connect(paths, start=True) as client:
         pid = client.call("completiond/status")["pid"]
@@ -360,7 +358,6 @@ def test_status_and_stop_with_a_daemon(paths: Paths, app: typer.Typer) -> None:
     assert holder_pid(paths.lock) is None
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_stop_ends_a_daemon_whose_socket_has_been_removed(paths: Paths, app: typer.Typer) -> None:
     process = _start(paths)
     _wait_until_listening(paths)

@@ -78,7 +78,8 @@ def measure_engine(target: TargetModel[Any], model_name: str, context_tokens: in
     samples: dict[str, list[float]] = {name: [] for name in (*map(str, BLOCK_SIZES), "prefill", "plain")}
     for _ in range(ROUNDS + 1):
         samples["prefill"].append(fresh_prefill())
-        target.forward(tokens(max(0, context_tokens - kv.num_tokens)), kv, num_logits=0)
+        if context_tokens > kv.num_tokens:
+            target.forward(tokens(context_tokens - kv.num_tokens), kv, num_logits=0)
         for count in BLOCK_SIZES:
             samples[str(count)].append(one_pass(count))
         samples["plain"].append(plain())

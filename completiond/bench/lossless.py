@@ -107,7 +107,8 @@ def check_blocks(target: TargetModel[Any], num_tokens: int = 160, seed: int = 0)
     def whole(chunks: Sequence[int]) -> float:
         fresh, start, worst = target.new_cache(num_tokens + 64), 0, 0.0
         for size in chunks:
-            piece = ids[start : start + size]
+            if not (piece := ids[start : start + size]):
+                break
             worst = max(worst, difference(target.forward(piece, fresh, len(piece)).logits, start))
             start += len(piece)
         return worst

@@ -40,8 +40,12 @@ def serve(
     configure_logging()
     paths = Paths.from_environment()
     config = load_config(paths.config_file).with_model(model)
-    asyncio.run(run_daemon(lambda: _local_service(config, paths), paths))
-    _exit_now(0)
+
+    async def run() -> None:
+        await run_daemon(lambda: _local_service(config, paths), paths)
+        _exit_now(0)
+
+    asyncio.run(run())
 
 
 @reports_errors
@@ -59,7 +63,11 @@ def lsp(
 
     configure_logging(logging.WARNING)  # editors show what a language server writes to standard error as errors
     config = load_config(paths.config_file)
-    _exit_now(asyncio.run(run_standalone(lambda: _local_service(config, paths))))
+
+    async def run() -> None:
+        _exit_now(await run_standalone(lambda: _local_service(config, paths)))
+
+    asyncio.run(run())
 
 
 @reports_errors
@@ -77,7 +85,7 @@ def stop() -> None:
             return
         os.kill(pid, signal.SIGTERM)  # it holds the lock, but does not answer
     deadline_s = time.monotonic() + _STOP_TIMEOUT_S
-    while pid is not None and holder_pid(paths.lock) == pid:
+    while pid is not None and holder_pid(paths.lock) in (pid, 0):  # 0: about to let go
         if time.monotonic() > deadline_s:
             raise DaemonError(f"The daemon, process {pid}, does not end.", f"`kill -9 {pid}` ends it.")
         time.sleep(_POLL_S)
@@ -108,7 +116,7 @@ def _local_service(config: Config, paths: Paths) -> ManagedService:
 
 
 def _exit_now(exit_status: int) -> NoReturn:
-    """End the process without waiting for the engine's thread, which may be deep inside torch."""
+    """End the process without waiting for threads, as asyncio.run does: the engine's may be deep inside torch."""
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()

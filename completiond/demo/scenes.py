@@ -37,7 +37,7 @@ SCENES = (
     ),
     Scene(
         "A rename half done: stock is becoming stock_by_name",
-        r"(def withdraw.*?not in stock_by_name:\n        )(.*?)(?=\n$)",
+        r"(def withdraw.*?no item called \{name\}\"\)\n    )(.*?)(?=\n$)",
         # Done so far: all of restock, and the first two places in withdraw.
         tuple(
             (rf"(def {function}.*?)\bstock\b(?=[:\[])", r"\1stock_by_name")
@@ -45,7 +45,7 @@ SCENES = (
             for _ in range(places)
         ),
     ),
-    Scene("A gap in the middle of a line", r"(key=lambda item: item)(\.total_price\(\))"),
+    Scene("A gap in the middle of a line", r"(return max\(items, key=)(lambda item: item\.total_price\(\))"),
 )
 
 

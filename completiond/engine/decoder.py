@@ -73,8 +73,8 @@ class Decoder:
     def forward(self, token_ids: Sequence[int], kv: KVCache, num_logits: int) -> Pass:
         """See TargetModel.forward."""
         start, num_tokens = kv.num_tokens, len(token_ids)
-        if start + num_tokens > kv.capacity_tokens:
-            raise ValueError(f"{num_tokens} tokens do not fit behind {start} of {kv.capacity_tokens}")
+        if not 0 < num_tokens <= kv.capacity_tokens - start:
+            raise ValueError(f"{num_tokens} tokens cannot go behind {start} of {kv.capacity_tokens}")
         plan = self._plan(start, num_tokens)
         cos, sin = self._rotary_rows(start, num_tokens, kv.capacity_tokens)
         ids = torch.tensor(list(token_ids), device=self.device)

@@ -43,5 +43,5 @@ class TargetModel(Protocol, Generic[CacheT]):
         """Run M tokens behind the cache's valid ones and make them valid too.
 
         Returns logits for the last ``num_logits`` of them (0 <= num_logits <= M; 0 skips the vocabulary product).
-        Raises ValueError when the cache has no room for M more tokens.
+        Raises ValueError when the cache has no room for M more tokens, or when M is 0.
         """

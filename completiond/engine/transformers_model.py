@@ -38,7 +38,7 @@ class TransformersCache(SequenceCache):
 
 def _can_crop(past: Any) -> bool:
     """Only caches whose every layer simply grows; sliding windows and recurrent states lose what they drop."""
-    layers = getattr(past, "layers", None)
+    layers: Any = getattr(past, "layers", ())
     return bool(layers) and all(type(layer).__name__ == "DynamicLayer" for layer in layers)
 
 
@@ -55,7 +55,6 @@ class TransformersModel:
         import transformers
 
         loader: Any = transformers.AutoModelForCausalLM
-
         where: dict[str, Any] = {"pretrained_model_name_or_path": path, "use_safetensors": True}
         if path.suffix == ".gguf":
             where = {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name}

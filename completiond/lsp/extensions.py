@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -82,10 +83,11 @@ def stop(ls: CompletionServer, _params: Any) -> None:
 
 
 async def _stream(ls: CompletionServer, message_id: object, request: CompletionRequest) -> Completion:
-    async for event in ls.host.service.stream(request):
-        if isinstance(event, Completion):
-            return event
-        ls.protocol.notify(CHUNK, _chunk_params(message_id, event))
+    async with contextlib.aclosing(ls.host.service.stream(request)) as events:  # type: ignore[type-var]
+        async for event in events:
+            if isinstance(event, Completion):
+                return event
+            ls.protocol.notify(CHUNK, _chunk_params(message_id, event))
     raise RuntimeError("the stream ended without a completion")
 
 

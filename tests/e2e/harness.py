@@ -1,4 +1,4 @@
-"""Real sockets and real processes for tests: folders of their own, a daemon, and an editor that sends what it is told."""
+"""Real sockets and real processes for tests: folders of their own, a daemon, an editor that sends what it is told."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ from tests.fakes import FakeService
 
 ROOT = Path(__file__).parents[2]
 FAKE_DAEMON = [sys.executable, "-m", "tests.e2e.fake_daemon"]
+EMPTY: dict[str, Any] = {"items": []}
+"""The answer to a request for inline completion that shows nothing."""
 TIMEOUT_S = 30.0
 """For what takes milliseconds when nothing else runs on the machine."""
 
@@ -42,7 +44,7 @@ def temporary_paths() -> Iterator[Paths]:
 
 
 def kill_daemon(paths: Paths) -> None:
-    """Kill -9 the daemon and wait until the system has freed its lock."""
+    """Kill -9 the daemon and wait until the system has freed its lock. One that is only starting is not found."""
     deadline_s = time.monotonic() + TIMEOUT_S
     while (pid := holder_pid(paths.lock)) is not None and time.monotonic() < deadline_s:
         if pid not in (0, os.getpid()):

@@ -228,10 +228,11 @@ def test_after_a_stop_on_purpose_a_daemon_is_wanted_only_when_it_is_of_use(talk:
     talk.daemon_says(notification("$/completiond/stopping", None))
     talk.relay.link_down()
     talk.open("x")
-    assert not talk.relay.wants_daemon
+    wanted = [talk.relay.wants_daemon]
     assert talk.editor.take() == []
     talk.editor_says("textDocument/inlineCompletion", inline_params(URI, 0, 0), 5)
-    assert talk.relay.wants_daemon
+    wanted.append(talk.relay.wants_daemon)
+    assert wanted == [False, True]
     assert talk.editor.take()[0]["result"] == {"items": []}
 
 
@@ -256,6 +257,11 @@ def paths() -> Iterator[Paths]:
         yield paths
 
 
+def without_daemon(paths: Paths) -> dict[str, str]:
+    """Return the environment of a shim whose attempts to start a daemon all fail."""
+    return environment(paths, COMPLETIOND_SERVE_COMMAND="false")
+
+
 def test_the_shim_imports_nothing_slow(paths: Paths) -> None:
     code = (
         "import sys, completiond.__main__, completiond.lsp.shim\n"
@@ -273,7 +279,7 @@ async def _exit_status(editor: Editor) -> int:
 
 
 async def test_exit_status_after_shutdown(paths: Paths) -> None:
-    async with Editor.on_program(*SHIM, env=environment(paths)) as editor:
+    async with Editor.on_program(*SHIM, env=without_daemon(paths)) as editor:
         await editor.initialize()
         await editor.request("shutdown")
         editor.notify("exit", None)
@@ -281,21 +287,21 @@ async def test_exit_status_after_shutdown(paths: Paths) -> None:
 
 
 async def test_exit_status_without_shutdown(paths: Paths) -> None:
-    async with Editor.on_program(*SHIM, env=environment(paths)) as editor:
+    async with Editor.on_program(*SHIM, env=without_daemon(paths)) as editor:
         await editor.initialize()
         editor.notify("exit", None)
         assert await _exit_status(editor) == 1
 
 
 async def test_exit_status_when_the_editor_hangs_up(paths: Paths) -> None:
-    async with Editor.on_program(*SHIM, env=environment(paths)) as editor:
+    async with Editor.on_program(*SHIM, env=without_daemon(paths)) as editor:
         await editor.initialize()
         editor.writer.close()
         assert await _exit_status(editor) == 1
 
 
 async def test_a_stream_that_is_not_framed_ends_the_shim(paths: Paths) -> None:
-    async with Editor.on_program(*SHIM, env=environment(paths)) as editor:
+    async with Editor.on_program(*SHIM, env=without_daemon(paths)) as editor:
         editor.writer.write(b"GET / HTTP/1.1\r\n\r\n")
         assert await _exit_status(editor) == 1
 

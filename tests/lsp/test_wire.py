@@ -43,7 +43,7 @@ def test_a_lone_surrogate_survives() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"3", b"{", b"\xff", b"[" * 100_000])
 def test_what_is_no_object_is_an_error_that_quotes_nothing(body: bytes) -> None:
-    with pytest.raises(ValueError, match="^a message is not"):
+    with pytest.raises(ValueError, match=r"^a message is not"):
         wire.parse(body)
 
 
