@@ -45,7 +45,9 @@ class SequenceCache:
 
 
 class KVCache(SequenceCache):
-    """``keys`` and ``values``: float [layers, kv_heads, capacity_tokens, head_dim]."""
+    """``keys`` and ``values``: float [layers, kv_heads, rows, head_dim], ``capacity_tokens`` rows and up to
+    ``row_multiple`` - 1 more, which are never valid but may be read under a mask.
+    """
 
     def __init__(
         self,
@@ -55,9 +57,10 @@ class KVCache(SequenceCache):
         capacity_tokens: int,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
+        row_multiple: int = 1,
     ) -> None:
         super().__init__(capacity_tokens)
-        shape = (num_layers, num_kv_heads, capacity_tokens, head_dim)
+        shape = (num_layers, num_kv_heads, -(-capacity_tokens // row_multiple) * row_multiple, head_dim)
         # Zeros, not empty: a masked row is multiplied by an exact 0, and 0 x NaN would still be NaN.
         self.keys = torch.zeros(shape, dtype=dtype, device=device)
         self.values = torch.zeros(shape, dtype=dtype, device=device)

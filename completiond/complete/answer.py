@@ -30,7 +30,11 @@ class Answer:
         """Take the next token; a reason means that the answer ends here (with ``eos`` the token is not part of it)."""
         if token_id in self._stop_ids:
             return "eos"
-        piece = self._stream.push(token_id)
+        piece = self._stream.push(token_id).replace(
+            "\r", ""
+        )  # documents are read and answered with one kind of line end
+        if not self._text and self._place.drops_margin:
+            piece = piece.lstrip(" \t")
         self.token_ids.append(token_id)
         self._pieces.append(piece)
         self._text += piece

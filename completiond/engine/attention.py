@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-__all__ = ["AttentionPlan", "DensePlan", "TiledPlan"]
+__all__ = ["KEY_BLOCK", "AttentionPlan", "DensePlan", "TiledPlan"]
 
 TILE = 2
 """Measured: tiles of 2 cost a single token 1.2 times a lone row, and a block as little as tiles of 8 (docs/log.md)."""

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import embedding, silu
 
 from completiond.cache.kv import KVCache
-from completiond.engine.attention import AttentionPlan, DensePlan, TiledPlan
+from completiond.engine.attention import KEY_BLOCK, AttentionPlan, DensePlan, TiledPlan
 from completiond.engine.linear import Kernels, Weight
 from completiond.engine.shape import DecoderShape
 from completiond.engine.target import Pass
@@ -66,8 +66,9 @@ class Decoder:
         """See TargetModel.new_cache."""
         shape = self.shape
         return KVCache(
-            shape.num_layers, shape.num_kv_heads, shape.head_dim, capacity_tokens, self.kernels.dtype, self.device
-        )
+            shape.num_layers, shape.num_kv_heads, shape.head_dim, capacity_tokens, self.kernels.dtype, self.device,
+            row_multiple=KEY_BLOCK,
+        )  # fmt: skip
 
     @torch.inference_mode()
     def forward(self, token_ids: Sequence[int], kv: KVCache, num_logits: int) -> Pass:

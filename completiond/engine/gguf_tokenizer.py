@@ -1,7 +1,9 @@
 """A ``tokenizers`` Tokenizer from the vocabulary inside a GGUF file.
 
 Built directly for the byte-level BPE pre-tokenizers we can name; others go through transformers' own conversion,
-which takes longer but knows them all. Tests compare the direct form with that conversion token for token.
+which takes longer but knows them all. Tests compare the direct form with that conversion token for token. Like that
+conversion and llama.cpp, and unlike some models' own tokenizer files, neither normalises Unicode: an editor's text
+must come back as it was.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
 
 __all__ = ["build_tokenizer"]
@@ -39,7 +41,6 @@ def build_tokenizer(field: Callable[[str], Any], path: Path) -> Tokenizer:
     tokenizer = Tokenizer(BPE({token: index for index, token in enumerate(tokens)}, merges))
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=pre == "smollm")
     if pre == "qwen2":
-        tokenizer.normalizer = normalizers.NFC()
         split: pre_tokenizers.PreTokenizer = pre_tokenizers.Split(Regex(_QWEN2_PATTERN), behavior="isolated")
     else:
         split = pre_tokenizers.Digits(individual_digits=True)

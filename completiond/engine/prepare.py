@@ -11,6 +11,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -63,8 +65,8 @@ def prepare(source: WeightSource, dtype_name: str, folder: Path, progress: Progr
         source.save_tokenizer(staging / "tokenizer.json")
         shutil.rmtree(folder, ignore_errors=True)
         os.rename(staging, folder)  # noqa: PTH104
-    except OSError as error:
-        if error.errno in _FULL:
+    except (OSError, SafetensorError) as error:
+        if _error_number(error) in _FULL:
             raise DiskFullError(
                 f"No room for the prepared weights in {folder.parent}.",
                 "Free some space, or set COMPLETIOND_CACHE_DIR to a larger disk.",
@@ -119,6 +121,14 @@ def fuse(
     yield "norm", as_dtype(need("model.norm.weight"), norm_dtype)
     if dtype_name == "int8" or not shape.tied_embeddings:
         yield from product("lm_head", "model.embed_tokens" if shape.tied_embeddings else "lm_head")
+
+
+def _error_number(error: OSError | SafetensorError) -> int | None:
+    """The system's error number; safetensors writes it into its message only."""
+    if isinstance(error, OSError):
+        return error.errno
+    found = re.search(r"os error (\d+)", str(error))
+    return int(found[1]) if found else None
 
 
 def read_config(folder: Path) -> dict[str, Any]:

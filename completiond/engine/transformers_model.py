@@ -4,6 +4,7 @@ know.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ class TransformersCache(SequenceCache):
         """See SequenceCache.rollback."""
         if num_tokens < self.num_past_tokens:
             if _can_crop(self.past):
-                self.past.crop(num_tokens)
+                self.past.crop(num_tokens - self.num_past_tokens)  # negative: how many to remove
                 self.num_past_tokens = num_tokens
             else:
                 self.past, self.num_past_tokens = None, 0
@@ -66,6 +67,9 @@ class TransformersModel:
                 f"{path.name} cannot be loaded: {reason}.", "Choose another model: `completiond model list`."
             ) from error
         self._model = model.to(device)
+        # Renamed in transformers 5.2x; both names are in our range.
+        parameters = inspect.signature(self._model.forward).parameters
+        self._cache_name = "cache" if "cache" in parameters else "past_key_values"
         self._model.eval()
         self.device = device
         self.dtype_name = dtype_name
@@ -84,11 +88,11 @@ class TransformersModel:
         ids = [*kv.token_ids[kv.num_past_tokens :], *token_ids]
         output = self._model(
             torch.tensor([ids], device=self.device),
-            past_key_values=kv.past,
             use_cache=True,
             logits_to_keep=num_logits or 1,
+            **{self._cache_name: kv.past},
         )
-        kv.past = output.past_key_values
+        kv.past = getattr(output, self._cache_name)
         kv.extend(token_ids)
         kv.num_past_tokens = kv.num_tokens
         logits = output.logits[0]
