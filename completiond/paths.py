@@ -72,7 +72,13 @@ class Paths:
 
         Raises DaemonError when the folder is a link, belongs to someone else, or cannot be made private.
         """
-        self.runtime_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            self.runtime_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise DaemonError(
+                f"{self.runtime_dir} cannot be made a folder: {error.strerror}.",
+                "Set COMPLETIOND_RUNTIME_DIR to a folder that only you can reach.",
+            ) from error
         info = self.runtime_dir.lstat()
         if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid():
             raise DaemonError(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -98,6 +98,9 @@ class FakeService:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
+    def ensure_loading(self) -> None:
+        """Nothing to try again: a script has its outcome."""
+
     @property
     def num_listeners(self) -> int:
         """Subscriptions that have not been ended."""
@@ -112,7 +115,7 @@ class FakeService:
                 return event
         raise AssertionError("no completion")
 
-    async def stream(self, request: CompletionRequest) -> AsyncIterator[Chunk | Completion]:
+    async def stream(self, request: CompletionRequest) -> AsyncGenerator[Chunk | Completion, None]:
         if self._state.phase != "ready":
             raise NotReadyError(f"The model is not ready: {self._state.detail}.", "Wait.")
         if request.max_tokens == 4096:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from completiond.complete.request import Chunk, Completion, CompletionRequest, ServiceState
@@ -24,6 +24,9 @@ __all__ = ["LocalService"]
 log = logging.getLogger(__name__)
 
 _END = object()
+
+RETRY_AFTER_S = 2.0
+"""A load that failed is tried again by the first request that comes at least this long after it."""
 
 
 class _Stream:
@@ -51,6 +54,7 @@ class LocalService:
         self._streams: dict[tuple[str, str], _Stream] = {}
         self._completer: Completer | None = None
         self._failure: CompletiondError | None = None
+        self._load_ended_s = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._worker = Worker(self._load)
 
@@ -75,8 +79,21 @@ class LocalService:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 
-    async def stream(self, request: CompletionRequest) -> AsyncIterator[Chunk | Completion]:
+    def ensure_loading(self) -> None:
+        """See Service.ensure_loading."""
+        if self._state.phase != "failed" or time.monotonic() - self._load_ended_s < RETRY_AFTER_S:
+            return
+        self._state = ServiceState("loading", 0.0, "trying again", self._config.model.name)
+
+        def load() -> Iterator[None]:
+            self._load()
+            yield from ()
+
+        self._worker.submit(Job(load, lambda item: None, lambda: None, lambda error: None))
+
+    async def stream(self, request: CompletionRequest) -> AsyncGenerator[Chunk | Completion, None]:
         """See Service.stream."""
+        self.ensure_loading()
         if self._state.phase != "ready":
             raise self._failure or NotReadyError(
                 f"The model is still loading ({self._state.detail}, {self._state.progress:.0%}).",
@@ -103,7 +120,7 @@ class LocalService:
 
     async def complete(self, request: CompletionRequest) -> Completion:
         """See Service.complete."""
-        async with contextlib.aclosing(self.stream(request)) as items:  # type: ignore[type-var]
+        async with contextlib.aclosing(self.stream(request)) as items:
             async for item in items:
                 if isinstance(item, Completion):
                     return item
@@ -164,6 +181,7 @@ class LocalService:
         self._set_state(ServiceState("loading", share, what, self._config.model.name))
 
     def _set_state(self, state: ServiceState) -> None:
+        self._load_ended_s = time.monotonic()
         assert self._loop is not None, "start() comes first"
         _post(self._loop, self._tell, state)
 

@@ -4,7 +4,7 @@ fakes.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Protocol
 
 from completiond.complete.request import Chunk, Completion, CompletionRequest, ServiceState
@@ -26,7 +26,13 @@ class Service(Protocol):
     def subscribe(self, listener: Callable[[ServiceState], None]) -> Callable[[], None]:
         """Call ``listener`` on the event loop at every change of state; the returned function ends that."""
 
-    def stream(self, request: CompletionRequest) -> AsyncIterator[Chunk | Completion]:
+    def ensure_loading(self) -> None:
+        """If the last attempt to load failed, begin another, but not right after it.
+
+        What was missing (a model that had not been pulled, room on a disk) may be there by now.
+        """
+
+    def stream(self, request: CompletionRequest) -> AsyncGenerator[Chunk | Completion, None]:
         """Yield chunks as passes end, then one Completion, last.
 
         Closing the iterator, or cancelling the task that reads it, stops the engine within one pass. Raises

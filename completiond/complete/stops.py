@@ -1,7 +1,7 @@
 """Where an answer ends, decided on its text while it is being written, so that no pass is spent past the end.
 
-In the middle of a line an answer is one line: it ends (``suffix``) where it writes what already stands right of the cursor,
-or (``line``) at its line's end. At the end of a line or on a blank one, rules are looked at line by line:
+In the middle of a line an answer is one line: it ends (``suffix``) where it writes what already stands right of the
+cursor, or (``line``) at its line's end. At the end of a line or on a blank one, rules are looked at line by line:
 
 ``suffix``  the answer begins to repeat what follows the cursor;
 ``line``    its first line is all that is missing, because the block it belongs to, or opens, goes on below the cursor;
@@ -93,7 +93,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``end``: the answer is ``text[:end]`` for ``reason``, or None to go on. ``text[:safe]`` will not be taken back."""
+    """``end``: the answer is ``text[:end]`` for ``reason``, or None to go on. ``text[:safe]`` is never taken back."""
 
     end: int | None
     reason: str
@@ -108,7 +108,7 @@ def check(text: str, place: Place) -> Verdict:
 def finish(text: str, place: Place, reason: str) -> str:
     """What is shown of an answer that ended for ``reason``, already cut where a rule said.
 
-    Nothing that stands below, no blanks at the end; at the length cap neither half a line nor a block that is only begun.
+    Nothing that stands below, no blanks at the end; at the length cap neither half a line nor the mere start of a block.
     """
     if reason == "length" and not place.single_line:
         text = _whole(text)
@@ -189,22 +189,20 @@ def _check_block(text: str, place: Place) -> Verdict:
         if done and index == first and _goes_on_below(lines[index], place):
             return Verdict(ends[index + 1], "line", 0)
         if (index > 0 or not place.left.strip()) and _leaves_block(lines, index, first, place):
-            if not _CLOSER.match(lines[index]):
-                return Verdict(ends[index], "block", 0)
-            if done and not _closer_belongs(lines[index], _floor(lines[first], place), place):
+            if not _CLOSER.match(lines[index]) or not _closer_belongs(lines, index, first, place):
                 return Verdict(ends[index], "block", 0)
             if done and not lines[index].rstrip().endswith(OPENERS):
                 return Verdict(ends[index + 1], "block", 0)
         if done and _is_repeated(lines, index, first, place):
             return Verdict(ends[index if index == first else index - MAX_REPEATS + 2], "repeat", 0)
-    return Verdict(None, "", _safe_length(lines, ends, place))
+    return Verdict(None, "", len(text[: _safe_end(lines, ends, place)].rstrip()))
 
 
 def _repeats_suffix(lines: Sequence[str], place: Place) -> bool:
     """Whether ``lines`` begin with the text that follows the cursor's line."""
     if not place.next_lines or lines[0].rstrip() != place.next_lines[0]:
         return False
-    if sum(char.isalnum() for char in lines[0]) >= TELLING_CHARS or _CLOSER.match(lines[0]):
+    if _is_telling(lines[0]) or _CLOSER.match(lines[0]):
         return True
     following = [line.rstrip() for line in lines[1:] if line.strip()]
     return bool(following) and place.next_lines[1:2] == (following[0],)
@@ -225,7 +223,8 @@ def _leaves_block(lines: Sequence[str], index: int, first: int, place: Place) ->
         # Instruction-tuned models close the fence they believe to be writing in.
         return not place.has_fences and not any(other.lstrip().startswith("```") for other in lines[:index])
     if indent < floor:
-        return not (lines[0].rstrip().endswith("{") and indent == floor - 1 and _may_be_label(line.strip()))
+        in_braces = index > 0 and lines[0].rstrip().endswith("{")
+        return not (in_braces and indent == floor - 1 and _may_be_label(line.strip()))
     if floor == 0 and indent == 0 and index > first and not lines[index - 1].strip():
         return True  # between top-level definitions a blank line is the only border
     return line.strip()[0] in CLOSERS and not _brackets("".join(lines[:index]))[1]
@@ -240,30 +239,30 @@ def _floor(first_line: str, place: Place) -> int:
     return max(indent, entered, _indent(place.left))
 
 
-def _closer_belongs(line: str, floor: int, place: Place) -> bool:
+def _closer_belongs(lines: Sequence[str], index: int, first: int, place: Place) -> bool:
     """Whether a closer on the block's border is the answer's: the text below neither has it nor stays in the block."""
-    indent = _indent(line)
-    if indent >= floor or place.indent_below > indent:
+    indent, below = _indent(lines[index]), place.indent_below
+    if below > indent or (below == indent and _CLOSER.match(place.next_lines[0])):
         return False
-    return place.indent_below < indent or not _CLOSER.match(place.next_lines[0])
+    return index == first or indent < _floor(lines[first], place)
 
 
 def _is_repeated(lines: Sequence[str], index: int, first: int, place: Place) -> bool:
+    """Whether line ``index`` is the line that opened the block once more, or the third of its kind."""
     if index == first:
-        return _opens(place.above) and lines[index].strip() == place.above.strip()
+        return _opens(place.above) and _is_telling(place.above) and lines[index].strip() == place.above.strip()
     recent = lines[max(0, index - MAX_REPEATS + 1) : index + 1]
     return len(recent) == MAX_REPEATS and len(set(recent)) == 1
 
 
-def _safe_length(lines: Sequence[str], ends: Sequence[int], place: Place) -> int:
-    """Length of the text that no rule will take back: complete lines, and a first line as it grows."""
+def _safe_end(lines: Sequence[str], ends: Sequence[int], place: Place) -> int:
+    """End of the text that no rule will take back: complete lines, and a first line as it grows."""
     last = len(lines) - 1
     if last == 0:
-        line = lines[0].rstrip()
-        return 0 if _may_be_dropped(line, place) else max(0, len(line) - len(place.left))
+        return 0 if _may_be_dropped(lines[0].rstrip(), place) else ends[1]
     while last > 0 and _may_go(lines, last - 1, place):
         last -= 1
-    return max(0, ends[last] - (len(lines[last - 1]) - len(lines[last - 1].rstrip()) if last else 0))
+    return ends[last]
 
 
 def _may_go(lines: Sequence[str], last: int, place: Place) -> bool:
@@ -287,6 +286,10 @@ def _may_be_label(line: str) -> bool:
     word = re.match(r"\w*", line)
     assert word is not None, "an empty match is a match"
     return any(label == word[0] or (line == word[0] and label.startswith(line)) for label in LABELS)
+
+
+def _is_telling(line: str) -> bool:
+    return sum(char.isalnum() for char in line) >= TELLING_CHARS
 
 
 def _opens(line: str) -> bool:

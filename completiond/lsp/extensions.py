@@ -83,7 +83,7 @@ def stop(ls: CompletionServer, _params: Any) -> None:
 
 
 async def _stream(ls: CompletionServer, message_id: object, request: CompletionRequest) -> Completion:
-    async with contextlib.aclosing(ls.host.service.stream(request)) as events:  # type: ignore[type-var]
+    async with contextlib.aclosing(ls.host.service.stream(request)) as events:
         async for event in events:
             if isinstance(event, Completion):
                 return event
@@ -97,6 +97,7 @@ def _chunk_params(message_id: object, chunk: Chunk) -> dict[str, Any]:
 
 async def _until_loaded(service: Service) -> None:
     loaded = asyncio.Event()
+    service.ensure_loading()
 
     def on_state(state: ServiceState) -> None:
         if state.phase != "loading":
