@@ -10,9 +10,7 @@ __all__ = ["Answer"]
 
 
 class Answer:
-    """Feed tokens with ``push`` (it is the engine's StopCheck), say where they came from with ``attribute``, ask for
-    text.
-    """
+    """Feed tokens with ``push`` (the engine's StopCheck), say with ``attribute`` who guessed them, ask for text."""
 
     def __init__(self, tokenizer: TextTokenizer, place: Place) -> None:
         self._stop_ids = tokenizer.stop_ids
@@ -30,9 +28,7 @@ class Answer:
         """Take the next token; a reason means that the answer ends here (with ``eos`` the token is not part of it)."""
         if token_id in self._stop_ids:
             return "eos"
-        piece = self._stream.push(token_id).replace(
-            "\r", ""
-        )  # documents are read and answered with one kind of line end
+        piece = self._stream.push(token_id).replace("\r", "")  # inside, lines end with \n only
         if not self._text and self._place.drops_margin:
             piece = piece.lstrip(" \t")
         self.token_ids.append(token_id)
@@ -43,9 +39,7 @@ class Answer:
         return verdict.reason if verdict.end is not None else None
 
     def attribute(self, accepted: int, source: str) -> None:
-        """The tokens since the last call: the first ``accepted`` were drafted by ``source``, the rest are the
-        model's.
-        """
+        """Of the tokens since the last call, ``source`` drafted the first ``accepted``; the rest are the model's."""
         new = len(self._pieces) - len(self._sources)
         self._sources += [source if i < accepted else "model" for i in range(new)]
 
@@ -56,9 +50,7 @@ class Answer:
         return self._chunk(self._safe)
 
     def close(self, reason: str) -> Chunk | None:
-        """End the answer for ``reason`` and return the rest of its text, or None. ``token_ids`` loses what lies past
-        the end.
-        """
+        """End the answer for ``reason`` and return the rest of its text, or None; ``token_ids`` is cut to match."""
         text = self._text if self._end is None else self._text[: self._end]
         self._text = finish(text, self._place, reason)
         length = 0

@@ -12,13 +12,6 @@ __all__ = ["Prompt", "PromptBudget", "build_prompt"]
 CHARS_PER_TOKEN = 8
 """More characters per token than code ever has: text farther away than this is not even tokenised."""
 
-START_LINES = 16
-"""A window that begins inside a file begins at a line whose number is a multiple of this, so that typing does not
-move it.
-
-A prompt's first tokens must stay the same from key to key, or nothing of the cache can be used again.
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class PromptBudget:
@@ -57,35 +50,22 @@ def build_prompt(
 
 
 def _window_before(prefix: str, tokenizer: TextTokenizer, max_tokens: int) -> list[int]:
-    """The last ``max_tokens`` of the prefix at most, from a line's start that stays put while the user types."""
-    first_line = 0
-    window = prefix[-max_tokens * CHARS_PER_TOKEN :]
-    if len(window) < len(prefix):
-        skipped = window.find("\n") + 1
-        window = window[skipped:]
-        first_line = prefix.count("\n", 0, len(prefix) - len(window))
-    ids, starts = tokenizer.encode_with_offsets(window)
-    if len(ids) <= max_tokens and first_line % START_LINES == 0:
-        return tokenizer.encode(window)
-    begin = _stable_start(window, first_line, starts[max(0, len(ids) - max_tokens)])
-    return tokenizer.encode(window[begin:])[-max_tokens:]
+    """The last ``max_tokens`` of the prefix at most, whole lines where one fits.
 
-
-def _stable_start(window: str, first_line: int, earliest: int) -> int:
-    """Offset of a line's start at or after ``earliest``: on the grid of START_LINES if half the window remains, else
-    any.
+    A window that begins inside the prefix begins at the first line behind a multiple of ``max_tokens`` characters: a
+    place that stays put while the user types. A prompt's first tokens must be the same from key to key, or nothing of
+    the cache can be used again.
     """
-    offset, line, fallback = 0, first_line, None
-    while True:
-        if offset >= earliest:
-            fallback = offset if fallback is None else fallback
-            if line % START_LINES == 0 and len(window) - offset >= (len(window) - earliest) // 2:
-                return offset
-        newline = window.find("\n", offset)
-        if newline < 0:
-            # No line starts in what fits: one very long line, cut where the budget says.
-            return earliest if fallback is None else fallback
-        offset, line = newline + 1, line + 1
+    skipped = max(0, len(prefix) - max_tokens * CHARS_PER_TOKEN)
+    ids, starts = tokenizer.encode_with_offsets(prefix[skipped:])
+    if skipped == 0 and len(ids) <= max_tokens:
+        return tokenizer.encode(prefix)
+    earliest = skipped + (starts[-max_tokens] if len(ids) > max_tokens else 0)
+    begin = -(-earliest // max_tokens) * max_tokens
+    line = prefix.find("\n", begin - 1) + 1
+    # A line that begins too late is a very long one; then the window begins inside the line before it.
+    begin = line if 0 < line <= (begin + len(prefix)) // 2 else begin
+    return tokenizer.encode(prefix[begin:])[-max_tokens:]
 
 
 def _window_after(suffix: str, tokenizer: TextTokenizer, max_tokens: int) -> list[int]:

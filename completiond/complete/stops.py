@@ -108,7 +108,7 @@ def check(text: str, place: Place) -> Verdict:
 def finish(text: str, place: Place, reason: str) -> str:
     """What is shown of an answer that ended for ``reason``, already cut where a rule said.
 
-    Nothing that stands below, no blanks at the end; at the length cap neither half a line nor the mere start of a block.
+    Nothing that stands below, no blanks at the end; at the length cap neither half a line nor a block barely begun.
     """
     if reason == "length" and not place.single_line:
         text = _whole(text)

@@ -13,12 +13,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tokenizers import Tokenizer
-from tokenizers.decoders import DecodeStream
+
+from completiond.complete.families import FAMILIES
 
 __all__ = ["TextStream", "TextTokenizer"]
 
-_MARKER = re.compile(r"▁?[<\[].*[>\]]", re.DOTALL)
-"""What a control token looks like; other added tokens (runs of blanks, say) are ordinary text."""
+_MARKER = re.compile(r"▁?[<\[].+[>\]]", re.DOTALL)
+_HTML_TAG = re.compile(r"</?[a-z]+[1-6]?>")
+"""Added tokens that look like a marker are control tokens whatever they are declared to be; others, such as runs of
+blanks and the HTML tags of some vocabularies, are ordinary text.
+"""
+
+MAX_CHAR_TOKENS = 4
+"""A character has at most four bytes, and a token at least one."""
 
 
 class TextTokenizer:
@@ -32,12 +39,16 @@ class TextTokenizer:
         if any(not added[index].special for index in controls):
             tokenizer = _with_special(tokenizer, controls)
         tokenizer.encode_special_tokens = True
+        # Some vocabularies hold the markers of their fill-in-the-middle family as ordinary entries.
+        markers = (marker for family in FAMILIES for marker in (family.prefix, family.suffix, family.middle) if marker)
+        controls |= {index: marker for marker in markers if (index := tokenizer.token_to_id(marker)) is not None}
         self._tokenizer = tokenizer
-        self._controls = controls
-        self._bos_ids = self._find_bos(config)
+        self._controls = {index: content for index, content in controls.items() if index < vocab_size}
         self.control_ids = frozenset(controls)
+        self._bos_ids = self._find_bos(config)
         # Vocabularies are padded to round numbers; an id without a token cannot be shown either.
-        self.stop_ids = self.control_ids | _eos_ids(config) | frozenset(range(tokenizer.get_vocab_size(), vocab_size))
+        padding = set(range(vocab_size)).difference(tokenizer.get_vocab(with_added_tokens=True).values())
+        self.stop_ids = self.control_ids | _eos_ids(config) | padding
 
     @property
     def bos_ids(self) -> list[int]:
@@ -49,10 +60,11 @@ class TextTokenizer:
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         if self.control_ids.isdisjoint(ids):
             return ids
-        # A vocabulary may hold a marker as an ordinary entry too: break each spelling after its first character.
-        spelled = "|".join(re.escape(content) for content in self._controls.values())
-        pieces = re.split(f"(?<=(?=(?:{spelled})).)", text) if spelled else [text]
-        return [index for piece in pieces for index in self._tokenizer.encode(piece, add_special_tokens=False).ids]
+        # A vocabulary can spell a marker by its ordinary entries too: break each spelling behind its second character.
+        spelled = "|".join(re.escape(content).replace("▁", "[▁ ]") for content in self._controls.values())
+        pieces = re.split(f"(?s)(?<=(?=(?:{spelled}))..)", text)
+        ids = [index for piece in pieces for index in self._tokenizer.encode(piece, add_special_tokens=False).ids]
+        return [index for index in ids if index not in self.control_ids]
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[int]]:
         """Token ids of ``text`` and, for each, the character offset where it begins."""
@@ -65,9 +77,8 @@ class TextTokenizer:
         return text
 
     def control_id(self, content: str) -> int | None:
-        """Id of the token that is spelled ``content``, when it is one token of the vocabulary."""
-        index: int | None = self._tokenizer.token_to_id(content)
-        return index
+        """Id of the control token that is spelled ``content``, when the model has it."""
+        return next((index for index, spelled in self._controls.items() if spelled == content), None)
 
     def stream(self) -> TextStream:
         """A decoder that is fed one token at a time."""
@@ -78,7 +89,7 @@ class TextTokenizer:
             bos = config.get("bos_token_id")
             return [int(bos)] if config["add_bos_token"] and bos is not None else []
         ids: list[int] = self._tokenizer.encode("", add_special_tokens=True).ids
-        return ids[:1]
+        return [index for index in ids[:1] if index in self.control_ids]
 
 
 class TextStream:
@@ -86,21 +97,31 @@ class TextStream:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._stream = DecodeStream(skip_special_tokens=True)
+        # Decoded behind other text: at the beginning of a text, some decoders drop a blank.
+        self._before: list[int] = tokenizer.encode("a", add_special_tokens=False).ids
+        self._before_chars = len(self._decode([]))
+        self._pending: list[int] = []
 
     def push(self, token_id: int) -> str:
         """The text that ``token_id`` completes, possibly none."""
-        return self._stream.step(self._tokenizer, token_id) or ""
+        self._pending.append(token_id)
+        text = self._decode(self._pending)[self._before_chars :]
+        if text.endswith("\ufffd") and len(self._pending) < MAX_CHAR_TOKENS:
+            return ""
+        self._pending.clear()
+        return text
+
+    def _decode(self, token_ids: list[int]) -> str:
+        text: str = self._tokenizer.decode([*self._before, *token_ids], skip_special_tokens=True)
+        return text
 
 
 def _is_marker(content: str) -> bool:
-    return len(content) > 2 and _MARKER.fullmatch(content) is not None
+    return _MARKER.fullmatch(content) is not None and _HTML_TAG.fullmatch(content) is None
 
 
 def _with_special(tokenizer: Tokenizer, controls: Mapping[int, str]) -> Tokenizer:
-    """A copy in which all of ``controls`` are special: some vocabularies declare FIM markers as ordinary added
-    tokens.
-    """
+    """A copy in which all of ``controls`` are special: some vocabularies declare FIM markers as ordinary text."""
     data = json.loads(tokenizer.to_str())
     for token in data["added_tokens"]:
         token["special"] = token["id"] in controls

@@ -49,8 +49,10 @@ def generate(
     """Continue ``prompt_ids``, reusing what ``kv`` already holds of them; one Step per pass of the target.
 
     The caller ends an answer early by closing the iterator: the cache then holds only tokens that are part of the
-    sequence. Raises ValueError when prompt and answer cannot fit into the cache.
+    sequence. Raises ValueError for an empty prompt or answer, and when both cannot fit into the cache.
     """
+    if not prompt_ids or max_tokens < 1:
+        raise ValueError(f"{len(prompt_ids)} tokens of prompt and {max_tokens} of answer are not enough")
     if len(prompt_ids) + max_tokens > kv.capacity_tokens:
         raise ValueError(f"{len(prompt_ids)} + {max_tokens} tokens do not fit into {kv.capacity_tokens}")
     cached_tokens = kv.reuse(prompt_ids)
@@ -66,7 +68,8 @@ def generate(
     while True:
         started = time.perf_counter()
         # Draft: never past the answer's length (the pass itself adds one token), never an id the target does not have.
-        draft = _usable(drafter.propose(min(max_draft_tokens, max_tokens - num_emitted - 1)), target.vocab_size)
+        budget = min(max_draft_tokens, max_tokens - num_emitted - 1)
+        draft = _usable(drafter.propose(budget), budget, target.vocab_size)
 
         # Verify: one pass over what the cache lacks and the draft.
         result = target.forward([*pending, *draft.token_ids], kv, num_logits=len(draft.token_ids) + 1)
@@ -93,10 +96,11 @@ def generate(
             return
 
 
-def _usable(draft: Draft, vocab_size: int) -> Draft:
-    """Cut a draft at its first id that is not one of the target's."""
-    bad = next((i for i, token_id in enumerate(draft.token_ids) if not 0 <= token_id < vocab_size), None)
-    return draft if bad is None else Draft(draft.token_ids[:bad], draft.probabilities[:bad], draft.source)
+def _usable(draft: Draft, budget: int, vocab_size: int) -> Draft:
+    """Cut a draft where the budget ends or at its first id that is not one of the target's."""
+    token_ids = draft.token_ids[:budget]
+    end = next((i for i, token_id in enumerate(token_ids) if not 0 <= token_id < vocab_size), len(token_ids))
+    return Draft(token_ids[:end], draft.probabilities[:end], draft.source)
 
 
 def _emit(tokens: Sequence[int], stop: StopCheck, room: int) -> tuple[list[int], str | None]:

@@ -38,7 +38,8 @@ class Worker:
     def __init__(self, start_up: Callable[[], None]) -> None:
         self._start_up = start_up
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._current: Job | None = None
+        self._submitting = threading.Lock()
+        self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> None:
@@ -46,37 +47,46 @@ class Worker:
         self._thread.start()
 
     def submit(self, job: Job) -> None:
-        """Queue a job behind the others."""
-        self._jobs.put(job)
+        """Queue a job behind the others. After ``stop`` it ends at once, on the caller's thread."""
+        with self._submitting:
+            if not self._stopping.is_set():
+                self._jobs.put(job)
+                return
+        job.on_end()
 
     def stop(self, timeout_s: float) -> None:
         """End after the current item and wait for the thread; what is still queued ends without having run."""
-        self._jobs.put(None)
-        if (current := self._current) is not None:
-            current.cancel()
+        with self._submitting:
+            self._stopping.set()
+            self._jobs.put(None)
         if self._thread.is_alive():
             self._thread.join(timeout_s)
 
     def _run(self) -> None:
         self._start_up()
         while (job := self._jobs.get()) is not None:
-            self._current = job
             try:
                 self._run_job(job)
-            except Exception as error:  # whatever a job raises belongs to its caller, not to this thread
-                log.debug("job failed: %s", type(error).__name__)
-                job.on_error(error)
-            else:
-                job.on_end()
-            finally:
-                self._current = None
+            except Exception:  # a caller's own mistake must not end the thread that serves all
+                log.exception("a job's callback failed")
 
-    @staticmethod
-    def _run_job(job: Job) -> None:
-        if job.cancelled.is_set():
+    def _run_job(self, job: Job) -> None:
+        try:
+            self._work_off(job)
+        except Exception as error:  # whatever a job raises belongs to its caller, not to this thread
+            log.debug("job failed: %s", type(error).__name__)
+            job.on_error(error)
+        else:
+            job.on_end()
+
+    def _work_off(self, job: Job) -> None:
+        if self._is_over(job):
             return
         with contextlib.closing(job.work()) as items:  # type: ignore[type-var]
             for item in items:
-                if job.cancelled.is_set():
+                if self._is_over(job):
                     return
                 job.on_item(item)
+
+    def _is_over(self, job: Job) -> bool:
+        return job.cancelled.is_set() or self._stopping.is_set()

@@ -20,7 +20,7 @@ SIZES: dict[str, Any] = {
     "vocab_size": VOCAB_SIZE,
     "max_position_embeddings": 512,
 }
-ARCHITECTURES = {
+ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("LlamaConfig", {"tie_word_embeddings": False, "rope_theta": 50000.0, "head_dim": 16}),
     "mistral": ("MistralConfig", {"sliding_window": None, "head_dim": 16}),
     "qwen2": ("Qwen2Config", {"tie_word_embeddings": True}),

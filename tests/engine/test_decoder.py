@@ -17,7 +17,7 @@ from tests.engine.random_models import ARCHITECTURES, VOCAB_SIZE, make_folder, r
 
 
 def load(path: Path, dtype: str, scratch: Path) -> LoadedModel:
-    return load_model(path, ModelConfig(device="cpu", dtype=dtype), scratch / "prepared", lambda share, what: None)  # type: ignore[arg-type]
+    return load_model(path, ModelConfig(device="cpu", dtype=dtype), scratch / "prepared", lambda share, what: None)
 
 
 def random_ids(count: int, vocab_size: int, seed: int = 1) -> list[int]:

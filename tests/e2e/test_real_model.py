@@ -1,0 +1,139 @@
+"""The whole product: an LSP client on the shim, the daemon it starts, and the real default model."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lsprotocol import types
+
+from completiond.client import connect
+from completiond.complete.completer import Completer
+from completiond.complete.service import RETRY_AFTER_S
+from completiond.errors import DaemonUnreachableError
+from completiond.paths import Paths
+from tests.e2e.harness import EMPTY, Editor, kill_daemon
+from tests.e2e.test_editors import language_client
+
+pytestmark = pytest.mark.model
+
+SHIM = [sys.executable, "-m", "completiond", "lsp"]
+LOAD_TIMEOUT_S = 120.0
+SOURCE = "def add(first, second):\n    return \n\n\nprint(add(1, 2))\n"
+WARM_START_BUDGET_S = 10.0
+INITIALIZE_BUDGET_S = 0.5
+
+
+@pytest.fixture
+def paths(fresh_paths: Paths, default_completer: Completer) -> Iterator[Paths]:
+    """``default_completer`` has prepared the weights, so that the daemon's start is a warm one."""
+    yield fresh_paths
+    kill_daemon(fresh_paths)
+
+
+def status(paths: Paths) -> dict[str, Any]:
+    with connect(paths, start=False) as client:
+        values: dict[str, Any] = client.call("completiond/status")
+    return values
+
+
+async def until_loaded(paths: Paths) -> dict[str, Any]:
+    async with asyncio.timeout(LOAD_TIMEOUT_S):
+        while True:
+            try:
+                values = await asyncio.to_thread(status, paths)
+            except DaemonUnreachableError:  # not listening yet
+                values = {"phase": "starting"}
+            if values["phase"] not in ("starting", "loading"):
+                return values
+            await asyncio.sleep(0.02)
+
+
+def params(uri: str, line: int, character: int) -> types.InlineCompletionParams:
+    return types.InlineCompletionParams(
+        context=types.InlineCompletionContext(trigger_kind=types.InlineCompletionTriggerKind.Automatic),
+        text_document=types.TextDocumentIdentifier(uri=uri),
+        position=types.Position(line, character),
+    )
+
+
+async def test_an_editor_gets_a_completion_of_a_real_file(
+    paths: Paths, fresh_environment: dict[str, str], tmp_path: Path
+) -> None:
+    uri = (tmp_path / "add.py").as_uri()
+    async with language_client(*SHIM, env=fresh_environment) as client:
+        client.text_document_did_open(types.DidOpenTextDocumentParams(types.TextDocumentItem(uri, "python", 1, SOURCE)))
+        early = await client.text_document_inline_completion_async(params(uri, 1, 11))
+        assert early == types.InlineCompletionList(items=[]), "empty until the model is there"
+        await until_loaded(paths)
+        answer = await client.text_document_inline_completion_async(params(uri, 1, 11))
+        assert isinstance(answer, types.InlineCompletionList)
+        assert [item.insert_text for item in answer.items] == ["first + second"]
+        here = types.Position(1, 11)
+        assert answer.items[0].range == types.Range(here, here)
+
+        client.text_document_did_change(
+            types.DidChangeTextDocumentParams(
+                text_document=types.VersionedTextDocumentIdentifier(version=2, uri=uri),
+                content_changes=[
+                    types.TextDocumentContentChangePartial(
+                        range=types.Range(types.Position(0, 4), types.Position(0, 7)), text="multiply"
+                    )
+                ],
+            )
+        )
+        answer = await client.text_document_inline_completion_async(params(uri, 1, 11))
+        assert isinstance(answer, types.InlineCompletionList)
+        assert [item.insert_text for item in answer.items] == ["first * second"]
+
+
+async def test_start_up_times(paths: Paths, fresh_environment: dict[str, str]) -> None:
+    started_s = time.monotonic()
+    async with Editor.on_program(*SHIM, env=fresh_environment) as editor:
+        await editor.initialize()
+        assert time.monotonic() - started_s <= INITIALIZE_BUDGET_S, "while the daemon starts and the model loads"
+        values = await until_loaded(paths)
+        assert time.monotonic() - started_s <= WARM_START_BUDGET_S
+        assert values["phase"] == "ready"
+        assert values["dtype"] == "int8"
+        assert values["rss_mb"] <= 2500
+
+
+@pytest.fixture
+def broken(tmp_path: Path, tiny_model: Path) -> Path:
+    """The tiny model's file in a cache folder of its own, truncated."""
+    folder = tmp_path / "cache" / "models" / tiny_model.parent.name
+    folder.mkdir(parents=True)
+    file = folder / tiny_model.name
+    file.write_bytes(tiny_model.read_bytes()[:1_000_000])
+    return file
+
+
+async def test_a_corrupt_model_is_told_and_a_repaired_one_picked_up(
+    paths: Paths, fresh_environment: dict[str, str], tmp_path: Path, tiny_model: Path, broken: Path
+) -> None:
+    environment = {
+        **fresh_environment,
+        "COMPLETIOND_CACHE_DIR": str(tmp_path / "cache"),
+        "COMPLETIOND_MODEL_NAME": "smollm2-135m",
+    }
+    async with Editor.on_program(*SHIM, env=environment) as editor:
+        await editor.initialize()
+        values = await until_loaded(paths)
+        assert values["phase"] == "failed"
+        assert "completiond model pull smollm2-135m" in values["detail"]
+        editor.open("file:///a.py", SOURCE)
+        assert await editor.complete("file:///a.py", 1, 11) == EMPTY
+
+        shutil.copyfile(tiny_model, broken)
+        await asyncio.sleep(RETRY_AFTER_S)
+        assert await editor.complete("file:///a.py", 1, 11) == EMPTY, "this one starts the next attempt"
+        assert (await until_loaded(paths))["phase"] == "ready"
+        answer = await editor.complete("file:///a.py", 1, 11)
+        assert answer["items"][0]["insertText"]
