@@ -52,7 +52,7 @@ def build_prompt(
 def _window_before(prefix: str, tokenizer: TextTokenizer, max_tokens: int) -> list[int]:
     """The last ``max_tokens`` of the prefix at most, whole lines where one fits.
 
-    A window that begins inside the prefix begins at the first line behind a multiple of ``max_tokens`` characters: a
+    A window that begins inside the prefix begins at the first line behind a multiple of half as many characters: a
     place that stays put while the user types. A prompt's first tokens must be the same from key to key, or nothing of
     the cache can be used again.
     """
@@ -61,11 +61,10 @@ def _window_before(prefix: str, tokenizer: TextTokenizer, max_tokens: int) -> li
     if skipped == 0 and len(ids) <= max_tokens:
         return tokenizer.encode(prefix)
     earliest = skipped + (starts[-max_tokens] if len(ids) > max_tokens else 0)
-    begin = -(-earliest // max_tokens) * max_tokens
-    line = prefix.find("\n", begin - 1) + 1
-    # A line that begins too late is a very long one; then the window begins inside the line before it.
-    begin = line if 0 < line <= (begin + len(prefix)) // 2 else begin
-    return tokenizer.encode(prefix[begin:])[-max_tokens:]
+    step = max(1, max_tokens // 2)
+    begin = -(-earliest // step) * step
+    line = prefix.find("\n", begin - 1, begin + step) + 1
+    return tokenizer.encode(prefix[line or begin :])[-max_tokens:]
 
 
 def _window_after(suffix: str, tokenizer: TextTokenizer, max_tokens: int) -> list[int]:

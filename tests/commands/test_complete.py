@@ -30,13 +30,16 @@ class Circle:
     def area(self):
         return math.pi * self.radius ** 2
 
-    def circumference(self):
-        return
+    def scale(self, factor):
+        self.radius *= factor
 
 
 class Square:
     def __init__(self, side):
         self.side = side
+
+    def area(self):
+        return
 '''
 KEYS = {
     "text", "tokens", "token_ids", "prompt_tokens", "cached_tokens", "ttft_ms", "ms_per_token", "passes", "drafted",
@@ -88,21 +91,23 @@ def parsed(result: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 
 def test_the_second_call_finds_a_hot_model(run: Run, file: Path, paths: Paths) -> None:
-    first = parsed(run("complete", str(file), "--at", r"circumference\(self\):\n        return", "--json"))
+    first = parsed(
+        run("complete", str(file), "--at", r"self\.side = side\n\n    def area\(self\):\n        return", "--json")
+    )
     assert set(first) >= KEYS
-    assert "2 * math.pi * self.radius" in first["text"]
+    assert "self.side ** 2" in first["text"]
     assert first["tokens"] == len(first["token_ids"]) > 3
     pid = holder_pid(paths.lock)
     assert pid
 
-    second = parsed(run("complete", str(file), "--line", "14", "--col", "14", "--json"))
+    second = parsed(run("complete", str(file), "--line", "22", "--col", "14", "--json"))
     assert second["text"] == first["text"]
     assert second["cached_tokens"] == second["prompt_tokens"] - 1, "the same prompt is not read again"
     assert holder_pid(paths.lock) == pid
 
 
 def test_drafters_and_streaming_do_not_change_the_answer(run: Run, file: Path) -> None:
-    place = ("complete", str(file), "--at", r"    def circumference\(self\):\n        return", "--temperature", "0.8")
+    place = ("complete", str(file), "--at", "class Square:\n", "--temperature", "0.8")
     plain = parsed(run(*place, "--seed", "7", "--drafter", "none", "--json"))
     drafted = parsed(run(*place, "--seed", "7", "--drafter", "ngram", "--json"))
     assert drafted["token_ids"] == plain["token_ids"]
@@ -121,7 +126,7 @@ def test_max_tokens_ends_it(run: Run, file: Path) -> None:
 
 
 def test_a_killed_daemon_is_replaced(run: Run, file: Path, paths: Paths) -> None:
-    place = ("complete", str(file), "--line", "14", "--json")
+    place = ("complete", str(file), "--line", "22", "--json")
     before = parsed(run(*place))
     pid = holder_pid(paths.lock)
     assert pid
@@ -132,8 +137,8 @@ def test_a_killed_daemon_is_replaced(run: Run, file: Path, paths: Paths) -> None
 
 
 def test_another_model_than_the_daemon_s_is_refused(run: Run, file: Path, tiny_model: Path) -> None:
-    parsed(run("complete", str(file), "--line", "14", "--json"))
-    result = run("complete", str(file), "--line", "14", "--model", "smollm2-135m")
+    parsed(run("complete", str(file), "--line", "22", "--json"))
+    result = run("complete", str(file), "--line", "22", "--model", "smollm2-135m")
     assert result.returncode == 1
     assert "completiond stop" in result.stderr
 
@@ -141,7 +146,7 @@ def test_another_model_than_the_daemon_s_is_refused(run: Run, file: Path, tiny_m
 def test_standalone_needs_no_daemon(run: Run, file: Path, tiny_model: Path, tmp_path: Path) -> None:
     runtime = tmp_path / "r"
     answer = parsed(
-        run("complete", str(file), "--line", "14", "--json", "--standalone", "--model", "smollm2-135m",
+        run("complete", str(file), "--line", "22", "--json", "--standalone", "--model", "smollm2-135m",
             COMPLETIOND_RUNTIME_DIR=str(runtime))
     )  # fmt: skip
     assert answer["model"] == "smollm2-135m"
@@ -188,7 +193,7 @@ def test_bad_settings_name_the_file_and_the_key(run: Run, file: Path, tmp_path: 
 
 
 def test_without_a_model_the_message_says_what_to_do(run: Run, file: Path, tmp_path: Path) -> None:
-    result = run("complete", str(file), "--line", "14", COMPLETIOND_CACHE_DIR=str(tmp_path / "empty"))
+    result = run("complete", str(file), "--line", "22", COMPLETIOND_CACHE_DIR=str(tmp_path / "empty"))
     assert result.returncode == 1
     assert "completiond model pull" in result.stderr
     assert result.stderr.count("\n") == 1

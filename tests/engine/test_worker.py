@@ -1,0 +1,236 @@
+"""The engine's thread, as a real thread: every job ends exactly once, whatever it or its caller does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from completiond.engine.worker import Job, Worker
+
+PATIENCE_S = 20.0
+"""Far more than anything here takes: reached only when a thread hangs, which fails the test."""
+
+
+class Record:
+    """A job that writes down what becomes of it. ``work`` yields its items."""
+
+    def __init__(self, work: Callable[[], Iterator[Any]]) -> None:
+        self.events: list[Any] = []
+        self.threads: set[str] = set()
+        self.over = threading.Event()
+        self.job = Job(work, self._write, lambda: self._end("end"), self._end)
+
+    def _write(self, event: Any) -> None:
+        self.threads.add(threading.current_thread().name)
+        self.events.append(event)
+
+    def _end(self, event: Any) -> None:
+        self._write(event)
+        self.over.set()
+
+    def wait(self) -> list[Any]:
+        assert self.over.wait(PATIENCE_S), "the job never ended"
+        return self.events
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    worker = Worker(lambda: None)
+    worker.start()
+    yield worker
+    worker.stop(PATIENCE_S)
+
+
+def iter_of(count: int) -> Iterator[int]:
+    yield from range(count)
+
+
+def noting(notes: list[str], note: str) -> Iterator[int]:
+    """Work that leaves a note when it runs."""
+    notes.append(note)
+    yield 0
+
+
+def submit(worker: Worker, work: Callable[[], Iterator[Any]]) -> Record:
+    record = Record(work)
+    worker.submit(record.job)
+    return record
+
+
+def test_items_come_in_order_and_then_the_end(worker: Worker) -> None:
+    assert submit(worker, lambda: (i for i in range(3))).wait() == [0, 1, 2, "end"]
+
+
+def test_jobs_run_one_after_the_other_in_the_order_they_came(worker: Worker) -> None:
+    steps: list[tuple[int, int]] = []
+
+    def work(number: int) -> Callable[[], Iterator[int]]:
+        def items() -> Iterator[int]:
+            for step in range(3):
+                steps.append((number, step))
+                yield step
+
+        return items
+
+    records = [submit(worker, work(number)) for number in range(5)]
+    for record in records:
+        record.wait()
+
+    assert steps == [(number, step) for number in range(5) for step in range(3)]
+
+
+def test_all_is_called_on_the_engines_thread(worker: Worker) -> None:
+    record = submit(worker, lambda: (i for i in range(2)))
+    record.wait()
+
+    assert record.threads == {"engine"}
+
+
+def test_start_up_comes_before_the_first_job() -> None:
+    order: list[str] = []
+    go = threading.Event()
+
+    def start_up() -> None:
+        assert go.wait(PATIENCE_S)
+        order.append("start")
+
+    worker = Worker(start_up)
+    worker.start()
+    record = submit(worker, lambda: noting(order, "job"))
+    go.set()
+    record.wait()
+    worker.stop(PATIENCE_S)
+
+    assert order == ["start", "job"]
+
+
+def test_a_job_cancelled_before_it_starts_does_no_work_and_ends(worker: Worker) -> None:
+    gate = Gate()
+    first = submit(worker, gate.items)
+    gate.reached.wait(PATIENCE_S)
+    worked: list[str] = []
+    second = Record(lambda: noting(worked, "second"))
+    worker.submit(second.job)
+
+    second.job.cancel()
+    gate.open.set()
+
+    assert second.wait() == ["end"]
+    assert worked == []
+    assert first.wait() == [0, 1, "end"]
+
+
+class Gate:
+    """Work of two items, between which it waits."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self.open = threading.Event()
+        self.closed = False
+
+    def items(self) -> Iterator[int]:
+        try:
+            yield 0
+            self.reached.set()
+            assert self.open.wait(PATIENCE_S)
+            yield 1
+        finally:
+            self.closed = True
+
+
+def test_a_job_cancelled_while_it_runs_ends_before_its_next_item(worker: Worker) -> None:
+    gate = Gate()
+    record = submit(worker, gate.items)
+    gate.reached.wait(PATIENCE_S)
+
+    record.job.cancel()
+    record.job.cancel()
+    gate.open.set()
+
+    assert record.wait() == [0, "end"]
+    assert gate.closed, "the generator was left open"
+
+
+def failing() -> Iterator[int]:
+    yield 1
+    raise ValueError("mine")
+
+
+def test_an_error_reaches_its_caller_and_the_next_job_runs(worker: Worker) -> None:
+    failed = submit(worker, failing)
+    following = submit(worker, lambda: iter_of(1))
+
+    item, error = failed.wait()
+    assert item == 1
+    assert isinstance(error, ValueError)
+    assert str(error) == "mine"
+    assert following.wait() == [0, "end"]
+
+
+def test_an_error_of_a_callback_reaches_the_same_caller(worker: Worker) -> None:
+    errors: list[Exception] = []
+    over = threading.Event()
+
+    def refuse(item: Any) -> None:
+        raise KeyError(item)
+
+    def keep(error: Exception) -> None:
+        errors.append(error)
+        over.set()
+
+    worker.submit(Job(lambda: iter_of(3), refuse, lambda: None, keep))
+
+    assert over.wait(PATIENCE_S)
+    assert [type(error) for error in errors] == [KeyError]
+    assert submit(worker, lambda: iter_of(1)).wait() == [0, "end"]
+
+
+def test_a_callback_that_fails_at_the_end_does_not_end_the_thread(worker: Worker) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("the caller's mistake")
+
+    worker.submit(Job(lambda: iter_of(1), lambda item: None, fail, fail))
+    worker.submit(Job(failing, lambda item: None, fail, fail))
+
+    assert submit(worker, lambda: iter_of(1)).wait() == [0, "end"]
+
+
+def test_stop_ends_the_running_job_and_those_that_wait_without_running_them() -> None:
+    worker = Worker(lambda: None)
+    worker.start()
+    gate = Gate()
+    running = submit(worker, gate.items)
+    gate.reached.wait(PATIENCE_S)
+    worked: list[str] = []
+    waiting = [submit(worker, lambda: noting(worked, "waiting")) for _ in range(2)]
+
+    stopper = threading.Thread(target=worker.stop, args=(PATIENCE_S,))
+    stopper.start()
+    while not submit(worker, lambda: iter_of(1)).over.is_set():  # until stop() has begun, jobs queue up
+        stopper.join(0.001)
+    gate.open.set()
+    stopper.join(PATIENCE_S)
+
+    assert not stopper.is_alive()
+    assert running.wait() == [0, "end"]
+    assert [record.wait() for record in waiting] == [["end"], ["end"]]
+    assert worked == []
+
+
+def test_a_job_that_comes_after_stop_ends_at_once() -> None:
+    worker = Worker(lambda: None)
+    worker.start()
+    worker.stop(PATIENCE_S)
+
+    assert submit(worker, lambda: iter_of(1)).wait() == ["end"]
+
+
+def test_stopping_twice_or_before_the_start_is_harmless() -> None:
+    Worker(lambda: None).stop(PATIENCE_S)
+    worker = Worker(lambda: None)
+    worker.start()
+    worker.stop(PATIENCE_S)
+    worker.stop(PATIENCE_S)
