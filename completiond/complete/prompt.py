@@ -63,7 +63,9 @@ def _window_before(prefix: str, tokenizer: TextTokenizer, max_tokens: int) -> li
     earliest = skipped + (starts[-max_tokens] if len(ids) > max_tokens else 0)
     step = max(1, max_tokens // 2)
     begin = -(-earliest // step) * step
-    line = prefix.find("\n", begin - 1, begin + step) + 1
+    if begin - earliest > (len(prefix) - earliest) // 2:
+        begin = earliest  # characters of several tokens each: the grid is too coarse for them
+    line = prefix.find("\n", begin - 1, begin + step // 2) + 1
     return tokenizer.encode(prefix[line or begin :])[-max_tokens:]
 
 

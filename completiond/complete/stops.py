@@ -34,6 +34,7 @@ TELLING_CHARS = 5
 """A shorter text (``}``, ``else``) occurs everywhere: it proves a repetition only together with what follows it."""
 
 _CLOSER = re.compile(r"\s*(?:[}\])]|</|(?:end|fi|done|esac)\b\s*[),;]*$)")
+_CLOSER_WORDS = ("</", "end", "fi", "done", "esac")
 _PYTHON_HEAD = re.compile(
     r"\s*(?:async|case|class|def|elif|else|except|finally|for|if|match|try|while|with)\b.*:$", re.DOTALL
 )
@@ -189,7 +190,7 @@ def _check_block(text: str, place: Place) -> Verdict:
         if done and index == first and _goes_on_below(lines[index], place):
             return Verdict(ends[index + 1], "line", 0)
         if (index > 0 or not place.left.strip()) and _leaves_block(lines, index, first, place):
-            if not _CLOSER.match(lines[index]) or not _closer_belongs(lines, index, first, place):
+            if not _may_close(lines[index], done) or not _closer_belongs(lines, index, first, place):
                 return Verdict(ends[index], "block", 0)
             if done and not lines[index].rstrip().endswith(OPENERS):
                 return Verdict(ends[index + 1], "block", 0)
@@ -212,7 +213,10 @@ def _goes_on_below(line: str, place: Place) -> bool:
     """Whether the text below the cursor is the rest of what the answer's first line begins or stands in."""
     if _opens(line):
         return place.indent_below > _indent(line)
-    return bool(place.left.strip()) and place.indent_below >= _indent(line)
+    if not place.left.strip() or place.indent_below < _indent(line):
+        return False
+    # A closer just as far left closes what this line opens: a tag, say.
+    return place.indent_below > _indent(line) or not _CLOSER.match(place.next_lines[0])
 
 
 def _leaves_block(lines: Sequence[str], index: int, first: int, place: Place) -> bool:
@@ -237,6 +241,12 @@ def _floor(first_line: str, place: Place) -> int:
         return indent + _opens(first_line)
     entered = _indent(place.above) + 1 if _PYTHON_HEAD.match(place.above) else 0
     return max(indent, entered, _indent(place.left))
+
+
+def _may_close(line: str, done: bool) -> bool:
+    """Whether a line closes a block, or may do so once it is complete."""
+    word = line.strip()
+    return _CLOSER.match(line) is not None or (not done and any(closer.startswith(word) for closer in _CLOSER_WORDS))
 
 
 def _closer_belongs(lines: Sequence[str], index: int, first: int, place: Place) -> bool:
@@ -278,7 +288,7 @@ def _may_be_dropped(line: str, place: Place) -> bool:
         return True
     word = line.strip()
     return not place.left.strip() and (
-        place.above.strip().startswith(word) or "```".startswith(word) or _CLOSER.match(line) is not None
+        place.above.strip().startswith(word) or "```".startswith(word) or _may_close(line, done=False)
     )
 
 

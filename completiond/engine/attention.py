@@ -50,33 +50,37 @@ class AttentionPlan:
 class TiledPlan(AttentionPlan):
     """The exact one, for CPUs."""
 
-    def __init__(self, start: int, num_tokens: int, num_kv_heads: int, group_size: int, head_dim: int) -> None:
-        self.start = start
+    def __init__(
+        self, start: int, num_tokens: int, num_kv_heads: int, group_size: int, head_dim: int, tile_tokens: int = TILE
+    ) -> None:
         self.num_tokens = num_tokens
+        self.tile_tokens = tile_tokens
         self.layout = (num_kv_heads, group_size, head_dim)
-        self.front = start % TILE
-        self.num_tiles = -(-(self.front + num_tokens) // TILE)
+        self.front = start % tile_tokens
+        self.num_tiles = -(-(self.front + num_tokens) // tile_tokens)
         base = start - self.front
         self.groups: list[_Group] = []
         tile = 0
         while tile < self.num_tiles:
-            position = base + tile * TILE
+            position = base + tile * self.tile_tokens
             num_keys = (position // KEY_BLOCK + 1) * KEY_BLOCK
-            count = min(self.num_tiles - tile, (num_keys - position) // TILE)
-            positions = torch.arange(position, position + count * TILE)
+            count = min(self.num_tiles - tile, (num_keys - position) // self.tile_tokens)
+            positions = torch.arange(position, position + count * self.tile_tokens)
             hidden = torch.arange(num_keys)[None, :] > positions[:, None]
-            mask = torch.zeros(hidden.shape).masked_fill_(hidden, float("-inf")).view(count, TILE, 1, num_keys)
-            mask = mask.expand(-1, -1, group_size, -1).reshape(count, 1, TILE * group_size, num_keys)
+            mask = (
+                torch.zeros(hidden.shape).masked_fill_(hidden, float("-inf")).view(count, self.tile_tokens, 1, num_keys)
+            )
+            mask = mask.expand(-1, -1, group_size, -1).reshape(count, 1, self.tile_tokens * group_size, num_keys)
             self.groups.append(_Group(tile, count, num_keys, mask))
             tile += count
 
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """See AttentionPlan.attend. Empty places of a tile hold zeros; their results are dropped."""
         kv_heads, group, dim = self.layout
-        padded = queries.new_zeros(self.num_tiles * TILE, kv_heads * group * dim)
+        padded = queries.new_zeros(self.num_tiles * self.tile_tokens, kv_heads * group * dim)
         padded[self.front : self.front + self.num_tokens] = queries.view(self.num_tokens, -1)
-        tiles = padded.view(self.num_tiles, TILE, kv_heads, group, dim).transpose(1, 2)
-        tiles = tiles.reshape(self.num_tiles, kv_heads, TILE * group, dim)
+        tiles = padded.view(self.num_tiles, self.tile_tokens, kv_heads, group, dim).transpose(1, 2)
+        tiles = tiles.reshape(self.num_tiles, kv_heads, self.tile_tokens * group, dim)
         outputs = []
         for part in self.groups:
             shape = (part.num_tiles, kv_heads, part.num_keys, dim)
@@ -89,8 +93,8 @@ class TiledPlan(AttentionPlan):
                 )
             )
         output = outputs[0] if len(outputs) == 1 else torch.cat(outputs)
-        output = output.view(self.num_tiles, kv_heads, TILE, group, dim).transpose(1, 2)
-        return output.reshape(self.num_tiles * TILE, -1)[self.front : self.front + self.num_tokens]
+        output = output.view(self.num_tiles, kv_heads, self.tile_tokens, group, dim).transpose(1, 2)
+        return output.reshape(self.num_tiles * self.tile_tokens, -1)[self.front : self.front + self.num_tokens]
 
 
 class DensePlan(AttentionPlan):

@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from completiond.complete.completer import Completer
 from completiond.complete.service import RETRY_AFTER_S
 from completiond.errors import DaemonUnreachableError
 from completiond.paths import Paths
-from tests.e2e.harness import EMPTY, Editor, kill_daemon
+from tests.e2e.harness import EMPTY, Editor, RpcError, inline_params, kill_daemon
 from tests.e2e.test_editors import language_client
 
 pytestmark = pytest.mark.model
@@ -138,3 +138,81 @@ async def test_a_corrupt_model_is_told_and_a_repaired_one_picked_up(
         assert (await until_loaded(paths))["phase"] == "ready"
         answer = await editor.complete("file:///a.py", 1, 11)
         assert answer["items"][0]["insertText"]
+
+
+@pytest.fixture
+async def ready(paths: Paths, fresh_environment: dict[str, str]) -> AsyncIterator[Paths]:
+    """A daemon of its own, with the default model loaded."""
+    daemon = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "completiond", "serve", env=fresh_environment, stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        await until_loaded(paths)
+        yield paths
+    finally:
+        daemon.terminate()
+        await daemon.wait()
+
+
+LONG = "def sort_by_length(words):\n    "
+
+
+async def test_a_newer_request_gets_the_answer_and_the_older_null_at_once(ready: Paths) -> None:
+    async with Editor.on_socket(ready) as editor:
+        await editor.initialize()
+        editor.open("file:///a.py", LONG)
+        editor.open("file:///b.py", SOURCE)
+        older, newer = editor.ask("file:///a.py", 1, 4), editor.ask("file:///a.py", 1, 4)
+        other = editor.ask("file:///b.py", 1, 11)
+        started_s = time.monotonic()
+        assert await older is None
+        superseded_s = time.monotonic() - started_s
+        answer = await newer
+        assert answer["items"][0]["insertText"]
+        assert superseded_s < time.monotonic() - started_s, "it did not wait for the newer one"
+        assert (await other)["items"][0]["insertText"] == "first + second", "another document is another request"
+
+
+async def test_a_cancelled_request_frees_the_engine(ready: Paths) -> None:
+    async with Editor.on_socket(ready) as editor:
+        await editor.initialize()
+        editor.open("file:///a.py", LONG)
+        editor.open("file:///b.py", SOURCE)
+        message, answer = editor.prepare("textDocument/inlineCompletion", inline_params("file:///a.py", 1, 4))
+        editor.send(message)
+        await asyncio.sleep(0.1)  # the engine is at work on it
+        editor.notify("$/cancelRequest", {"id": message["id"]})
+        with pytest.raises(RpcError) as error:
+            await answer
+        assert error.value.code == -32800
+        assert (await editor.complete("file:///b.py", 1, 11))["items"][0]["insertText"] == "first + second"
+    counters = (await asyncio.to_thread(status, ready))["counters"]
+    assert counters["cancelled"] == 1
+
+
+async def test_two_editors_share_the_model_and_one_may_leave(ready: Paths) -> None:
+    async with Editor.on_socket(ready) as staying:
+        await staying.initialize(["utf-16"])
+        staying.open("file:///a.py", SOURCE)
+        async with Editor.on_socket(ready) as leaving:
+            await leaving.initialize(["utf-8"])
+            leaving.open("file:///a.py", LONG)
+            abandoned = leaving.ask("file:///a.py", 1, 4)
+            mine = staying.ask("file:///a.py", 1, 11)
+            leaving.writer.close()
+            with pytest.raises(ConnectionError):
+                await abandoned
+        assert (await mine)["items"][0]["insertText"] == "first + second"
+        assert (await staying.complete("file:///a.py", 1, 11))["items"], "and again"
+
+
+async def test_line_ends_and_wide_characters_in_every_encoding(ready: Paths) -> None:
+    text = "# 漢字 🎉 \u2028 \x0c\r\n" + SOURCE.replace("\n", "\r\n")
+    answers = []
+    for encoding in ("utf-8", "utf-16", "utf-32"):
+        async with Editor.on_socket(ready) as editor:
+            await editor.initialize([encoding])
+            editor.open("file:///a.py", text)
+            answers.append((await editor.complete("file:///a.py", 2, 11))["items"])
+    assert answers[0][0]["insertText"] == "first + second"
+    assert answers[0] == answers[1] == answers[2]
