@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -92,7 +93,7 @@ def test_chunks_add_up_to_the_text_and_spans_cover_it(place: Place, passes: list
     assert all(chunk.text and chunk.text == "".join(span.text for span in chunk.spans) for chunk in result.chunks)
     assert "".join(span.text for span in result.answer.spans) == result.answer.text
     assert letters([span for chunk in result.chunks for span in chunk.spans]) == letters(result.answer.spans)
-    assert all(a.source != b.source for a, b in zip(result.answer.spans, result.answer.spans[1:], strict=False))
+    assert all(one.source != other.source for one, other in pairwise(result.answer.spans))
 
 
 def letters(spans: list[Span] | tuple[Span, ...]) -> list[tuple[str, str]]:
@@ -108,15 +109,17 @@ def test_token_ids_are_those_that_made_the_text(place: Place, passes: list[Pass]
     token_ids = result.answer.token_ids
     assert token_ids == taken[: len(token_ids)]
     assert TOKENIZER.stop_ids.isdisjoint(token_ids)
-    stream = TOKENIZER.stream()
-    made = "".join(stream.push(token_id) for token_id in token_ids).replace("\r", "")
-    if place.drops_margin:
-        made = made.lstrip(" \t")
-    assert made.startswith(result.answer.text)
+    assert made_of(token_ids, place).startswith(result.answer.text)
     if token_ids:
-        assert len(made) - len(TOKENIZER.decode(token_ids[-1:])) < len(result.answer.text)
+        assert len(made_of(token_ids[:-1], place)) < len(result.answer.text), "a token that adds nothing"
     else:
         assert result.answer.text == ""
+
+
+def made_of(token_ids: list[int], place: Place) -> str:
+    stream = TOKENIZER.stream()
+    text = "".join(stream.push(token_id) for token_id in token_ids).replace("\r", "")
+    return text.lstrip(" \t") if place.drops_margin else text
 
 
 def test_every_character_has_the_origin_of_the_token_that_completed_it() -> None:
@@ -124,9 +127,8 @@ def test_every_character_has_the_origin_of_the_token_that_completed_it() -> None
 
     result = write(EMPTY, passes)
 
-    assert result.answer.spans == (
-        Span("ab", "ngram"), Span("c", "model"), Span("d", "ngram"), Span("é", "model"), Span("f", "model"),
-    )[:3] + (Span("éf", "model"),)  # fmt: skip
+    spans = [Span("ab", "ngram"), Span("c", "model"), Span("d", "ngram"), Span("éf", "model")]
+    assert list(result.answer.spans) == spans
 
 
 def test_an_end_token_ends_the_answer_and_is_no_part_of_it() -> None:
@@ -169,7 +171,7 @@ def test_half_a_character_at_the_end_is_not_shown() -> None:
 def test_blanks_that_the_user_has_typed_are_not_repeated() -> None:
     result = write(Place.of("def f():\n    ", "\n"), one_by_one("    return 1"))
 
-    assert [chunk.text for chunk in result.chunks][0] == "r"
+    assert result.chunks[0].text == "r"
     assert result.answer.text == "return 1"
 
 

@@ -1,4 +1,4 @@
-"""From the text around the cursor to ids: the order of parts, the budgets, and windows that stay put while one types."""
+"""From the text around the cursor to ids: order of parts, budgets, and windows that stay put while one types."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ assert FIM is not None
 PRE, SUF, MID = FIM.prefix_id, FIM.suffix_id, FIM.middle_id
 
 
-def prompt_for(
-    prefix: str, suffix: str = "", budget: PromptBudget = WIDE, fim: FimTokens | None = FIM
-) -> Prompt:  # fmt: skip
+def prompt_for(prefix: str, suffix: str = "", budget: PromptBudget = WIDE, fim: FimTokens | None = FIM) -> Prompt:
     return build_prompt(prefix, suffix, TOKENIZER, fim, budget)
 
 
@@ -133,7 +131,7 @@ def test_a_window_begins_at_a_lines_start() -> None:
 def test_the_window_stays_put_while_the_user_types(text: str) -> None:
     budget = 200
     begins = []
-    for typed in range(0, 800):
+    for typed in range(800):
         shown = window(text + "y" * typed, budget)
         begins.append(len(text) + typed - len(shown))
 

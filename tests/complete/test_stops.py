@@ -15,7 +15,7 @@ def place_of(text: str) -> Place:
 
 
 def write(place: Place, answer: str, then: str = "eos") -> tuple[str, str]:
-    """Write ``answer`` letter by letter, which ends for reason ``then`` if no rule ends it: what is shown, and why it ended.
+    """What is shown of an answer, written letter by letter, and why it ended: ``then`` if no rule ended it.
 
     On the way, whatever was called safe has to be part of what is shown.
     """
@@ -144,9 +144,7 @@ PYTHON = [
         id="body on an unindented blank line",
     ),
     pytest.param("def area(r):\n§", "def other():\n    pass\n", "", "block", id="no body but another head"),
-    pytest.param(
-        "def area(r):\n    §\n", "def area(r):\n        return 1\n", "", "repeat", id="the head over again"
-    ),  # fmt: skip
+    pytest.param("def area(r):\n    §\n", "def area(r):\n        return 1\n", "", "repeat", id="the head over again"),
     pytest.param("def area(r):§\n    return 1\n", "\n    return 2\n", "", "line", id="a head that has its body"),
     pytest.param(
         "    def f(self):\n        return self.§\n\n    def g(self):\n",
@@ -157,7 +155,7 @@ PYTHON = [
     ),
     pytest.param(
         "    x = compute(§\n    y = x + 1\n", "1, 2)\n    z = 3\n", "1, 2)", "line", id="statement among statements"
-    ),  # fmt: skip
+    ),
     pytest.param("    # Nothing is§\n    x = 1\n", " shown.\n    y = 2\n", " shown.", "line", id="comment above code"),
     pytest.param(
         "    while lo < hi:\n        mid = 1\n        §\n            lo = mid\n",
@@ -168,7 +166,7 @@ PYTHON = [
     ),
     pytest.param(
         "x = [\n    1,\n    §\n]\n", "2,\n    3,\n]\nprint(x)\n", "2,\n    3,", "block", id="closing bracket is there"
-    ),  # fmt: skip
+    ),
     pytest.param("x = [\n    1,\n    §", "2,\n]\nprint(x)\n", "2,\n]", "block", id="closing bracket is missing"),
     pytest.param(
         "x = foo(§\n\ny = 2\n",
@@ -241,7 +239,7 @@ BRACES = [
     ),
     pytest.param(
         "if (x) {§\n}\n", "\n  y();\n}\nz();\n", "\n  y();", "block", id="body behind its head, brace is there"
-    ),  # fmt: skip
+    ),
     pytest.param(
         "if (x) {§", "\n  y();\n}\nz();\n", "\n  y();\n}", "block", id="body behind its head, brace is missing"
     ),
@@ -254,7 +252,7 @@ BRACES = [
     ),
     pytest.param(
         "function f() {\n  if (a) {\n    §\n}\n", "b();\n  }\n}\n", "b();\n  }", "block", id="inner brace is missing"
-    ),  # fmt: skip
+    ),
     pytest.param(
         "function f() {\n  if (!m) retu§\n\n  var x = m[1]\n}\n",
         "rn null;\n\n  return {\n    a: 1\n  };\n}\n",
@@ -295,10 +293,10 @@ BRACES = [
     pytest.param("switch x {§", "\ncatch()\n", "", "block", id="no label"),
     pytest.param(
         "fn area(r: f64) -> f64 {\n    §\n}\n", "PI * r * r\n}\n\n#[test]\n", "PI * r * r", "block", id="Rust"
-    ),  # fmt: skip
+    ),
     pytest.param(
         "match x {\n    Some(y) => §\n    None => 0,\n}\n", "y,\n    None => 1,\n}\n", "y,", "line", id="Rust, one arm"
-    ),  # fmt: skip
+    ),
     pytest.param(
         "      n = fread(b, 1, 9, f);\n\n      §\n      use(b);\n",
         "if (n == 0)\n\t  {\n\t    break;\n\t  }\n    }\n",
@@ -352,7 +350,7 @@ MARKUP = [
         '"a",\n    "b"',
         "block",
         id="JSON list",
-    ),  # fmt: skip
+    ),
     pytest.param("if true; then\n  §\nfi\n", "echo 1\nfi\necho 2\n", "echo 1", "block", id="shell, fi is there"),
     pytest.param("def f\n  §", "1\nend\n\ndef g\n", "1\nend", "block", id="Ruby, end is missing"),
     pytest.param(

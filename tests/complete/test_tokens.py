@@ -146,6 +146,7 @@ def test_blanks_and_tags_among_the_added_tokens_stay_text(content: str) -> None:
     raw = fake_tokenizer()
     raw.add_tokens([AddedToken(content, special=False, normalized=False)])
     index = raw.token_to_id(content)
+    assert index is not None
     tokenizer = text_tokenizer(raw)
 
     assert tokenizer.encode(f"a{content}b") == [*bytes_of("a"), index, *bytes_of("b")]
@@ -264,6 +265,7 @@ def test_bytes_that_are_no_text_do_not_disturb_what_follows(
 def test_the_first_token_of_an_answer_keeps_its_blank() -> None:
     raw = byte_fallback()
     blank_a = raw.token_to_id("▁a")
+    assert blank_a is not None
     stream = text_tokenizer(raw).stream()
 
     assert [stream.push(blank_a), stream.push(blank_a)] == [" a", " a"]

@@ -153,9 +153,7 @@ def test_no_drafter_changes_an_answer(
 ) -> None:
     def answer(drafter: Drafter) -> Run:
         with patch.object(generate_module, "PREFILL_CHUNK_TOKENS", chunk):
-            return run(
-                prompt, drafter, stop=StopAt(stop_at, reason), max_tokens=max_tokens, params=params, seed=seed
-            )  # fmt: skip
+            return run(prompt, drafter, stop=StopAt(stop_at, reason), max_tokens=max_tokens, params=params, seed=seed)
 
     plain = answer(NoDrafter())
     ngram = NGramDrafter()
@@ -260,9 +258,7 @@ def test_repeating_text_needs_fewer_passes_than_tokens() -> None:
 def test_the_answer_is_never_longer_than_asked_for_and_no_pass_reads_past_it(max_tokens: int) -> None:
     prompt = [6, 0]
 
-    result = run(
-        prompt, Parrot(*ANSWER * 9), target=speaker(), kv=FakeCache(2 + max_tokens), max_tokens=max_tokens
-    )  # fmt: skip
+    result = run(prompt, Parrot(*ANSWER * 9), target=speaker(), kv=FakeCache(2 + max_tokens), max_tokens=max_tokens)
 
     assert result.tokens == [*ANSWER, 6][:max_tokens]
     assert result.reason == "length"
@@ -281,7 +277,7 @@ def test_closing_after_any_step_leaves_a_cache_that_the_next_request_can_use(
     with patch.object(generate_module, "PREFILL_CHUNK_TOKENS", chunk):
         steps = generate(
             target, kv, prompt, BadDrafter(plain.tokens, seed), Sampler(SamplingParams()), never, 20, MAX_DRAFT
-        )  # fmt: skip
+        )
         tokens = [token for step in islice(steps, num_steps) for token in step.token_ids]
         steps.close()  # type: ignore[attr-defined]
 
