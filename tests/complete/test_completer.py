@@ -238,7 +238,7 @@ def test_no_pass_checks_more_than_the_configured_draft() -> None:
 def test_a_long_file_is_cut_to_the_budgets() -> None:
     completer, target = completer_for("ab")
 
-    _, completion = run(completer, CompletionRequest("x = 1\n" * 10**5, "\ny = 2" * 10**5))
+    _, completion = run(completer, CompletionRequest("x = 1\n" * 10**5, "\ny = 2" * 10**5, drafter="none"))
 
     assert 3 + 100 + 50 < completion.prompt_tokens <= 3 + 200 + 100
     assert completion.text == "ab"
