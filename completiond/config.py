@@ -56,7 +56,7 @@ class SpecConfig(_Section):
     """``[spec]``: speculative decoding."""
 
     drafter: Literal["auto", "ngram", "none"] = Field("auto", description="none decodes plainly, one token a pass.")
-    max_draft_tokens: int = Field(16, ge=1, le=63)
+    max_draft_tokens: int = Field(31, ge=1, le=63)
 
 
 class Config(_Section):

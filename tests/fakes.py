@@ -13,11 +13,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from completiond.complete.request import Chunk, Completion, CompletionRequest, ServiceState, Span
+from completiond.complete.request import Chunk, Completion, CompletionRequest, LineEdit, ServiceState, Span
 from completiond.complete.service_protocol import SupersededError
 from completiond.errors import NotReadyError, UsageError
 
@@ -51,6 +51,7 @@ class FakeService:
     def __init__(self, loading: FakeLoading | None = None) -> None:
         self.requests: list[CompletionRequest] = []
         self.forgotten: list[str] = []
+        self.documents: dict[tuple[str, str], list[str]] = {}
         self.num_running = 0
         self.closed = False
         self._loading = loading or FakeLoading()
@@ -97,6 +98,17 @@ class FakeService:
     def subscribe(self, listener: Callable[[ServiceState], None]) -> Callable[[], None]:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
+
+    def open_document(self, client_id: str, document_id: str, lines: Sequence[str]) -> None:
+        self.documents[client_id, document_id] = list(lines)
+
+    def edit_document(self, client_id: str, document_id: str, edits: Sequence[LineEdit]) -> None:
+        lines = self.documents[client_id, document_id]
+        for edit in edits:
+            lines[edit.first_line : edit.first_line + edit.num_old_lines] = edit.new_lines
+
+    def close_document(self, client_id: str, document_id: str) -> None:
+        self.documents.pop((client_id, document_id), None)
 
     def ensure_loading(self) -> None:
         """Nothing to try again: a script has its outcome."""

@@ -1,11 +1,11 @@
-"""Speed of the engine: time of a pass by its number of tokens, prefill, plain decoding, memory."""
+"""Speed of the engine: time of a pass by its number of tokens, prefill, plain decoding, a look-up, memory."""
 
 from __future__ import annotations
 
 import random
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,16 @@ from rich.table import Table
 
 from completiond.bench.report import resident_mb
 from completiond.engine.target import TargetModel
+from completiond.spec.ngram import NGramDrafter
 
-__all__ = ["BLOCK_SIZES", "EngineFigures", "measure_engine", "table"]
+__all__ = ["BLOCK_SIZES", "EngineFigures", "measure_engine", "measure_lookup_ms", "measure_verify", "table"]
 
 BLOCK_SIZES = (1, 2, 4, 8, 16, 32, 64, 256)
+PREFILL_TOKENS = 256
 PLAIN_TOKENS = 24
 ROUNDS = 9
+VERIFY_ROUNDS = 7
+LOOKUP_ROUNDS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,53 +44,68 @@ class EngineFigures:
     exact: bool
 
 
-def measure_engine(target: TargetModel[Any], model_name: str, context_tokens: int) -> EngineFigures:
-    """Run the passes on random tokens. ``context_tokens`` + 256 must fit the model's positions."""
-    randomness = random.Random(0)
-    kv = target.new_cache(context_tokens + max(BLOCK_SIZES))
+class _PassTimer:
+    """Times work on random tokens behind ``context_tokens`` of context, with room for ``extra_tokens`` more."""
 
-    def tokens(count: int) -> list[int]:
-        return [randomness.randrange(target.vocab_size // 2) for _ in range(count)]
+    def __init__(self, target: TargetModel[Any], context_tokens: int, extra_tokens: int) -> None:
+        self.target = target
+        self.context_tokens = context_tokens
+        self.kv = target.new_cache(context_tokens + extra_tokens)
+        self._randomness = random.Random(0)
 
-    def timed_ms(work: Callable[[], object]) -> float:
-        _synchronise(target)
-        started = time.perf_counter()
-        work()
-        _synchronise(target)
-        return (time.perf_counter() - started) * 1e3
+    def tokens(self, count: int) -> list[int]:
+        return [self._randomness.randrange(self.target.vocab_size // 2) for _ in range(count)]
 
-    def one_pass(count: int) -> float:
-        kv.rollback(context_tokens)
-        ids = tokens(count)
-        return timed_ms(lambda: target.forward(ids, kv, num_logits=count if count <= 64 else 1))
+    def read_context(self) -> None:
+        """Fill the cache up to the context's length, untimed."""
+        while (missing := self.context_tokens - self.kv.num_tokens) > 0:
+            self.target.forward(self.tokens(min(missing, PREFILL_TOKENS)), self.kv, num_logits=0)
 
-    def fresh_prefill() -> float:
-        kv.rollback(0)
-        ids = tokens(256)
-        return timed_ms(lambda: target.forward(ids, kv, num_logits=1))
+    def pass_ms(self, count: int, num_logits: int) -> float:
+        """One pass behind the context."""
+        self.kv.rollback(self.context_tokens)
+        ids = self.tokens(count)
+        return self.timed_ms(lambda: self.target.forward(ids, self.kv, num_logits=num_logits))
 
-    def plain() -> float:
-        kv.rollback(context_tokens)
-        ids = tokens(PLAIN_TOKENS)
+    def prefill_ms(self) -> float:
+        """The first PREFILL_TOKENS of a text."""
+        self.kv.rollback(0)
+        ids = self.tokens(PREFILL_TOKENS)
+        return self.timed_ms(lambda: self.target.forward(ids, self.kv, num_logits=1))
+
+    def plain_ms(self) -> float:
+        """Plain decoding of PLAIN_TOKENS, per token."""
+        self.kv.rollback(self.context_tokens)
+        ids = self.tokens(PLAIN_TOKENS)
 
         def decode() -> None:
             for token_id in ids:
-                int(target.forward([token_id], kv, num_logits=1).logits[0].argmax())
+                int(self.target.forward([token_id], self.kv, num_logits=1).logits[0].argmax())
 
-        return timed_ms(decode) / PLAIN_TOKENS
+        return self.timed_ms(decode) / PLAIN_TOKENS
 
+    def timed_ms(self, work: Callable[[], object]) -> float:
+        _synchronise(self.target)
+        started = time.perf_counter()
+        work()
+        _synchronise(self.target)
+        return (time.perf_counter() - started) * 1e3
+
+
+def measure_engine(target: TargetModel[Any], model_name: str, context_tokens: int) -> EngineFigures:
+    """Run the passes on random tokens. ``context_tokens`` + 256 must fit the model's positions."""
+    timer = _PassTimer(target, context_tokens, max(BLOCK_SIZES))
     samples: dict[str, list[float]] = {name: [] for name in (*map(str, BLOCK_SIZES), "prefill", "plain")}
     for _ in range(ROUNDS + 1):
-        samples["prefill"].append(fresh_prefill())
-        if context_tokens > kv.num_tokens:
-            target.forward(tokens(context_tokens - kv.num_tokens), kv, num_logits=0)
+        samples["prefill"].append(timer.prefill_ms())
+        timer.read_context()
         for count in BLOCK_SIZES:
-            samples[str(count)].append(one_pass(count))
-        samples["plain"].append(plain())
+            samples[str(count)].append(timer.pass_ms(count, num_logits=count if count <= 64 else 1))
+        samples["plain"].append(timer.plain_ms())
     medians = {name: statistics.median(values[1:]) for name, values in samples.items()}  # the first round warms up
     return EngineFigures(
         pass_ms={str(count): round(medians[str(count)], 2) for count in BLOCK_SIZES},
-        prefill_tokens_per_s=round(256e3 / medians["prefill"], 1),
+        prefill_tokens_per_s=round(PREFILL_TOKENS * 1e3 / medians["prefill"], 1),
         plain_ms_per_token=round(medians["plain"], 2),
         rss_mb=round(resident_mb(), 1),
         device=str(target.device),
@@ -95,6 +114,39 @@ def measure_engine(target: TargetModel[Any], model_name: str, context_tokens: in
         context_tokens=context_tokens,
         exact=target.exact,
     )
+
+
+def measure_verify(
+    target: TargetModel[Any], sizes: Sequence[int], context_tokens: int, rounds: int = VERIFY_ROUNDS
+) -> dict[int, float]:
+    """T_verify(M): milliseconds of a pass over each of ``sizes`` tokens with logits for all of them.
+
+    The shortest of interleaved rounds, the least disturbed one: a busy machine only ever adds time, and few rounds
+    have to do. ``context_tokens`` and the largest size must fit the model's positions together.
+    """
+    timer = _PassTimer(target, context_tokens, max(sizes))
+    timer.read_context()
+    samples: dict[int, list[float]] = {count: [] for count in sizes}
+    for _ in range(rounds):
+        for count in sizes:
+            samples[count].append(timer.pass_ms(count, num_logits=count))
+    return {count: min(values) for count, values in samples.items()}
+
+
+def measure_lookup_ms(context_tokens: int) -> float:
+    """Median milliseconds the n-gram drafter takes for a round, in a text that repeats itself: every look-up finds
+    several long matches.
+    """
+    ids = [index % 97 for index in range(context_tokens + LOOKUP_ROUNDS)]
+    drafter = NGramDrafter()
+    drafter.reset(ids[:context_tokens])
+    samples = []
+    for token_id in ids[context_tokens:]:
+        started = time.perf_counter()
+        drafter.propose(max(BLOCK_SIZES))
+        drafter.observe([token_id])
+        samples.append((time.perf_counter() - started) * 1e3)
+    return statistics.median(samples)
 
 
 def _synchronise(target: TargetModel[Any]) -> None:

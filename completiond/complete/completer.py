@@ -9,6 +9,7 @@ from typing import Any
 
 from completiond.cache.kv import SequenceCache
 from completiond.complete.answer import Answer
+from completiond.complete.dictionary import Dictionary
 from completiond.complete.families import find_family
 from completiond.complete.prompt import Prompt, PromptBudget, build_prompt
 from completiond.complete.request import Chunk, Completion, CompletionRequest, DrafterStats, Span
@@ -20,7 +21,8 @@ from completiond.engine.load import LoadedModel
 from completiond.engine.sampling import Sampler
 from completiond.errors import UsageError
 from completiond.spec.drafter import Drafter, NoDrafter
-from completiond.spec.ngram import NGramDrafter
+from completiond.spec.ngram import DraftText, NGramDrafter
+from completiond.spec.policy import MeasuredPolicy
 
 __all__ = ["Completer"]
 
@@ -34,6 +36,8 @@ class Completer:
         self.target: Any = model.target
         self.tokenizer = TextTokenizer(model.tokenizer, model.config, self.target.vocab_size)
         self.fim = find_family(self.tokenizer.control_id)
+        self.dictionary = Dictionary(self.tokenizer)
+        self.policy: MeasuredPolicy | None = None
         self.kv: SequenceCache = self.target.new_cache(min(config.model.context_tokens, self.target.max_positions))
 
     @property
@@ -56,10 +60,17 @@ class Completer:
         prefix, suffix = _with_line_feeds(request.prefix), _with_line_feeds(request.suffix)
         return build_prompt(prefix, suffix, self.tokenizer, self.fim, budget)
 
-    def drafter(self, choice: str) -> Drafter:
+    def drafter(self, choice: str, text: DraftText | None = None) -> Drafter:
         """``auto`` is the configured drafter, and the n-gram dictionary when that is ``auto`` too."""
         choice = self.config.spec.drafter if choice == "auto" else choice
-        return NoDrafter() if choice == "none" else NGramDrafter()
+        return NoDrafter() if choice == "none" else NGramDrafter(text)
+
+    def _draft_text(self, request: CompletionRequest) -> DraftText | None:
+        """The open documents, if the request's is one of them; a request from elsewhere has no business with them."""
+        key = (request.client_id, request.document_id)
+        if key not in self.dictionary:
+            return None
+        return self.dictionary.draft_text(key, _with_line_feeds(request.prefix).count("\n"))
 
     def run(self, request: CompletionRequest, arrived: float) -> Iterator[Chunk | Completion | None]:
         """Yield the new text of each pass (None when a pass added none), and the Completion last.
@@ -69,7 +80,7 @@ class Completer:
         """
         max_tokens = request.max_tokens or self.config.completion.max_tokens
         prompt = self.prompt(request, max_tokens)
-        drafter = self.drafter(request.drafter)
+        drafter = self.drafter(request.drafter, self._draft_text(request))
         drafter.reset(prompt.prefix_ids, (prompt.suffix_ids,))
         place = Place.of(_with_line_feeds(request.prefix[-65536:]), _with_line_feeds(request.suffix[:65536]))
         answer = Answer(self.tokenizer, place)
@@ -77,7 +88,7 @@ class Completer:
         line_end = _line_end(request)
         for step in generate(
             self.target, self.kv, prompt.token_ids, drafter, Sampler(request.sampling), answer.push, max_tokens,
-            self.config.spec.max_draft_tokens,
+            self.config.spec.max_draft_tokens, self.policy,
         ):  # fmt: skip
             figures.add(step)
             answer.attribute(step.accepted, step.source)

@@ -9,8 +9,10 @@ import torch
 from completiond.complete.completer import Completer
 from completiond.config import Config
 from completiond.engine.load import choose_threads, load_model
+from completiond.engine.measure import measure_costs
 from completiond.models.resolve import resolve
 from completiond.paths import Paths
+from completiond.spec.policy import MeasuredPolicy
 
 __all__ = ["open_completer"]
 
@@ -34,4 +36,6 @@ def open_completer(
     for count in (len(ids), 1):
         completer.target.forward(ids[:count], completer.kv, num_logits=1)
     completer.kv.rollback(0)
+    progress(0.98, "measuring")
+    completer.policy = MeasuredPolicy(measure_costs(completer.target, config.spec.max_draft_tokens + 1))
     return completer

@@ -7,7 +7,16 @@ from typing import Literal
 
 from completiond.engine.sampling_params import SamplingParams
 
-__all__ = ["Chunk", "Completion", "CompletionRequest", "DrafterChoice", "DrafterStats", "ServiceState", "Span"]
+__all__ = [
+    "Chunk",
+    "Completion",
+    "CompletionRequest",
+    "DrafterChoice",
+    "DrafterStats",
+    "LineEdit",
+    "ServiceState",
+    "Span",
+]
 
 DrafterChoice = Literal["auto", "ngram", "none"]
 
@@ -29,6 +38,15 @@ class CompletionRequest:
     max_tokens: int | None = None
     sampling: SamplingParams = field(default_factory=SamplingParams)
     drafter: DrafterChoice = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class LineEdit:
+    """Lines ``[first_line, first_line + num_old_lines)`` of a document now read ``new_lines`` (no line ends)."""
+
+    first_line: int
+    num_old_lines: int
+    new_lines: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

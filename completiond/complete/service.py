@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from completiond.complete.request import Chunk, Completion, CompletionRequest, ServiceState
+from completiond.complete.request import Chunk, Completion, CompletionRequest, LineEdit, ServiceState
 from completiond.complete.service_protocol import SupersededError
 from completiond.config import Config
 from completiond.engine.worker import Job, Worker
@@ -18,6 +18,7 @@ from completiond.paths import Paths
 
 if TYPE_CHECKING:
     from completiond.complete.completer import Completer
+    from completiond.complete.dictionary import Dictionary
 
 __all__ = ["LocalService"]
 
@@ -131,6 +132,32 @@ class LocalService:
         for (client, _), stream in list(self._streams.items()):
             if client == client_id:
                 stream.fail(SupersededError())
+        self._tell_dictionary(lambda dictionary: dictionary.close_client(client_id))
+
+    def open_document(self, client_id: str, document_id: str, lines: Sequence[str]) -> None:
+        """See Service.open_document."""
+        self._tell_dictionary(lambda dictionary: dictionary.open((client_id, document_id), lines))
+
+    def edit_document(self, client_id: str, document_id: str, edits: Sequence[LineEdit]) -> None:
+        """See Service.edit_document."""
+        self._tell_dictionary(lambda dictionary: dictionary.edit((client_id, document_id), edits))
+
+    def close_document(self, client_id: str, document_id: str) -> None:
+        """See Service.close_document."""
+        self._tell_dictionary(lambda dictionary: dictionary.close((client_id, document_id)))
+
+    def _tell_dictionary(self, change: Callable[[Dictionary], None]) -> None:
+        """Have the engine's thread follow a change, in order with the requests; before the model is there it waits.
+
+        A document that was opened while no model could be loaded is not drafted from until it is opened again.
+        """
+
+        def work() -> Iterator[None]:
+            if self._completer is not None:
+                change(self._completer.dictionary)
+            yield from ()
+
+        self._worker.submit(Job(work, lambda item: None, lambda: None, _log_failure))
 
     def _submit(self, request: CompletionRequest, arrived: float, stream: _Stream) -> None:
         loop, completer = self._loop, self._completer
@@ -189,6 +216,10 @@ class LocalService:
         self._state = state
         for listener in list(self._listeners):
             listener(state)
+
+
+def _log_failure(error: Exception) -> None:
+    log.error("the dictionary could not follow a change: %s", type(error).__name__)
 
 
 def _post(loop: asyncio.AbstractEventLoop, call: Callable[[Any], None], item: Any) -> None:

@@ -4,10 +4,10 @@ fakes.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Protocol
 
-from completiond.complete.request import Chunk, Completion, CompletionRequest, ServiceState
+from completiond.complete.request import Chunk, Completion, CompletionRequest, LineEdit, ServiceState
 
 __all__ = ["Service", "SupersededError"]
 
@@ -43,5 +43,14 @@ class Service(Protocol):
     async def complete(self, request: CompletionRequest) -> Completion:
         """``stream`` without the chunks."""
 
+    def open_document(self, client_id: str, document_id: str, lines: Sequence[str]) -> None:
+        """A client opened a document, or replaced all of its text: draft from it. ``lines`` have no line ends."""
+
+    def edit_document(self, client_id: str, document_id: str, edits: Sequence[LineEdit]) -> None:
+        """A client edited a document it has open."""
+
+    def close_document(self, client_id: str, document_id: str) -> None:
+        """A client closed a document: forget all of its text."""
+
     def forget_client(self, client_id: str) -> None:
-        """Cancel all that a client that has gone away asked for."""
+        """Cancel all that a client that has gone away asked for, and close its documents."""

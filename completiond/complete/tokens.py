@@ -24,9 +24,6 @@ _HTML_TAG = re.compile(r"</?[a-z]+[1-6]?>")
 blanks and the HTML tags of some vocabularies, are ordinary text.
 """
 
-MAX_CHAR_TOKENS = 4
-"""A character has at most four bytes, and a token at least one."""
-
 
 class TextTokenizer:
     """A model's tokenizer. ``control_ids`` never come from text and are never shown; ``stop_ids`` end an answer."""
@@ -106,7 +103,7 @@ class TextStream:
         """The text that ``token_id`` completes, possibly none."""
         self._pending.append(token_id)
         text = self._decode(self._pending)[self._before_chars :]
-        if text.endswith("\ufffd") and len(self._pending) < MAX_CHAR_TOKENS:
+        if text.endswith("\ufffd"):
             return ""
         self._pending.clear()
         return text

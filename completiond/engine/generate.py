@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from completiond.engine.sampling import Sampler
 from completiond.engine.target import CacheT, TargetModel
 from completiond.spec.drafter import Draft, Drafter
+from completiond.spec.policy import FixedPolicy, Policy
 from completiond.spec.verify import verify
 
 __all__ = ["PREFILL_CHUNK_TOKENS", "Step", "generate"]
@@ -34,6 +35,7 @@ class Step:
     pass_ms: float
     cached_tokens: int
     stop_reason: str | None = None
+    origin: str = ""
 
 
 def generate(
@@ -45,16 +47,19 @@ def generate(
     stop: StopCheck,
     max_tokens: int,
     max_draft_tokens: int,
+    policy: Policy | None = None,
 ) -> Iterator[Step]:
     """Continue ``prompt_ids``, reusing what ``kv`` already holds of them; one Step per pass of the target.
 
-    The caller ends an answer early by closing the iterator: the cache then holds only tokens that are part of the
-    sequence. Raises ValueError for an empty prompt or answer, and when both cannot fit into the cache.
+    ``policy`` decides how much of a draft is checked; None checks all of it. The caller ends an answer early by
+    closing the iterator: the cache then holds only tokens that are part of the sequence. Raises ValueError for an
+    empty prompt or answer, and when both cannot fit into the cache.
     """
     if not prompt_ids or max_tokens < 1:
         raise ValueError(f"{len(prompt_ids)} tokens of prompt and {max_tokens} of answer are not enough")
     if len(prompt_ids) + max_tokens > kv.capacity_tokens:
         raise ValueError(f"{len(prompt_ids)} + {max_tokens} tokens do not fit into {kv.capacity_tokens}")
+    policy = policy or FixedPolicy()
     cached_tokens = kv.reuse(prompt_ids)
     pending = list(prompt_ids[cached_tokens:])
     num_emitted = 0
@@ -67,11 +72,14 @@ def generate(
 
     while True:
         started = time.perf_counter()
-        # Draft: never past the answer's length (the pass itself adds one token), never an id the target does not have.
+        # Draft: never past the answer's length (the pass itself adds one token), never an id the target does not have,
+        # and no more than is worth checking.
         budget = min(max_draft_tokens, max_tokens - num_emitted - 1)
-        draft = _usable(drafter.propose(budget), budget, target.vocab_size)
+        proposed = _usable(drafter.propose(budget), budget, target.vocab_size)
+        draft = policy.trim(proposed)
 
         # Verify: one pass over what the cache lacks and the draft.
+        num_pending = len(pending)
         result = target.forward([*pending, *draft.token_ids], kv, num_logits=len(draft.token_ids) + 1)
 
         # Accept: the target's own token at each place, as long as the draft guessed it.
@@ -87,20 +95,22 @@ def generate(
         kv.rollback(num_known + accepted)
         pending = tokens[-1:]
 
-        # Observe.
+        # Observe. A pass that also read prompt says nothing about the time of checking.
         if emitted:
             drafter.observe(emitted)
         pass_ms = (time.perf_counter() - started) * 1e3
-        yield Step(tuple(emitted), draft.source, len(draft.token_ids), accepted, pass_ms, cached_tokens, reason)
+        policy.observe(proposed, draft, tokens, pass_ms, timed=num_pending == 1)
+        yield Step(
+            tuple(emitted), draft.source, len(draft.token_ids), accepted, pass_ms, cached_tokens, reason, draft.origin
+        )
         if reason is not None:
             return
 
 
 def _usable(draft: Draft, budget: int, vocab_size: int) -> Draft:
     """Cut a draft where the budget ends or at its first id that is not one of the target's."""
-    token_ids = draft.token_ids[:budget]
-    end = next((i for i, token_id in enumerate(token_ids) if not 0 <= token_id < vocab_size), len(token_ids))
-    return Draft(token_ids[:end], draft.probabilities[:end], draft.source)
+    token_ids = draft.token_ids[: max(0, budget)]
+    return draft.cut(next((i for i, token in enumerate(token_ids) if not 0 <= token < vocab_size), len(token_ids)))
 
 
 def _emit(tokens: Sequence[int], stop: StopCheck, room: int) -> tuple[list[int], str | None]:

@@ -179,7 +179,7 @@ class CompletionProtocol(LanguageServerProtocol):
 
     def _sync(self, method: str, params: Any) -> None:
         try:
-            sync.apply(self.documents, method, params)
+            sync.apply(self.documents, method, params, self._server)
         except ValueError as error:
             log.warning("Ignored a malformed %s: %s", method, error)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -11,12 +12,14 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from completiond import __version__
-from completiond.complete.request import CompletionRequest
+from completiond.complete.request import CompletionRequest, LineEdit
 from completiond.complete.service_protocol import SupersededError
 from completiond.errors import NotReadyError
 from completiond.logs import describe
 from completiond.lsp import extensions
+from completiond.lsp.documents import Snapshot
 from completiond.lsp.host import Host
+from completiond.lsp.line_edits import all_lines
 from completiond.lsp.loading import LoadingReport
 from completiond.lsp.protocol import CompletionProtocol, InlineCompletionCall
 from completiond.lsp.uris import path_of
@@ -49,6 +52,18 @@ class CompletionServer(LanguageServer):
         """Log what went wrong outside of a request. Never a popup, as pygls makes by default."""
         if not isinstance(error, JsonRpcException):  # those are answers that were meant
             log.error("%s: %s", getattr(source, "__name__", source), describe(error))
+
+    def opened(self, document: Snapshot) -> None:
+        """See sync.Follower."""
+        self.host.service.open_document(self.client_id, document.uri, all_lines(document.text))
+
+    def changed(self, uri: str, edits: Sequence[LineEdit]) -> None:
+        """See sync.Follower."""
+        self.host.service.edit_document(self.client_id, uri, edits)
+
+    def closed(self, uri: str) -> None:
+        """See sync.Follower."""
+        self.host.service.close_document(self.client_id, uri)
 
     def on_initialized(self) -> None:
         """Begin to tell the editor how the model loads (LSP 3.17 "Initialized Notification")."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
 
+from completiond.complete.request import LineEdit
 from completiond.lsp.documents import Change, DocumentStore, Snapshot
+from completiond.lsp.line_edits import line_edits
 
-__all__ = ["DID_CHANGE", "DID_CLOSE", "DID_OPEN", "SYNC_METHODS", "apply", "did_open_params"]
+__all__ = ["DID_CHANGE", "DID_CLOSE", "DID_OPEN", "SYNC_METHODS", "Follower", "apply", "did_open_params"]
 
 DID_OPEN: Final = "textDocument/didOpen"
 DID_CHANGE: Final = "textDocument/didChange"
@@ -15,7 +17,20 @@ DID_CLOSE: Final = "textDocument/didClose"
 SYNC_METHODS: Final = frozenset({DID_OPEN, DID_CHANGE, DID_CLOSE})
 
 
-def apply(documents: DocumentStore, method: str, params: object) -> None:
+class Follower(Protocol):
+    """Told of what happens to the text of documents, line by line."""
+
+    def opened(self, document: Snapshot) -> None:
+        """A document was opened, or all of its text replaced."""
+
+    def changed(self, uri: str, edits: Sequence[LineEdit]) -> None:
+        """Lines of a document were replaced, in this order."""
+
+    def closed(self, uri: str) -> None:
+        """A document was closed."""
+
+
+def apply(documents: DocumentStore, method: str, params: object, follower: Follower | None = None) -> None:
     """Bring ``documents`` up to date with one notification (LSP 3.17 "Text Document Synchronization").
 
     Raises ValueError, with nothing of the text in it, for parameters that are not those of ``method``. After such a
@@ -25,21 +40,33 @@ def apply(documents: DocumentStore, method: str, params: object) -> None:
     uri: str = _member(document, "uri", str)
     if method == DID_OPEN:
         language_id = document.get("languageId")
-        documents.open(
+        opened = documents.open(
             uri,
             language_id if isinstance(language_id, str) else "",
             _version(document),
             _member(document, "text", str),
         )
+        if follower is not None:
+            follower.opened(opened)
     elif method == DID_CHANGE:
         try:
             changes = [_change(value) for value in _member(params, "contentChanges", list)]
         except ValueError:
-            documents.close(uri)
+            _close(documents, uri, follower)
             raise
-        documents.change(uri, _version(document), changes)
+        before = documents.get(uri)
+        after = documents.change(uri, _version(document), changes)
+        if follower is not None and before is not None and after is not None:
+            edits = line_edits(before.text, changes)
+            follower.opened(after) if edits is None else follower.changed(uri, edits)
     elif method == DID_CLOSE:
-        documents.close(uri)
+        _close(documents, uri, follower)
+
+
+def _close(documents: DocumentStore, uri: str, follower: Follower | None) -> None:
+    documents.close(uri)
+    if follower is not None:
+        follower.closed(uri)
 
 
 def did_open_params(document: Snapshot) -> dict[str, Any]:

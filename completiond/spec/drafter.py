@@ -7,7 +7,7 @@ budget), and the target model decides every token, so no drafter can change an a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 __all__ = ["NO_DRAFT", "Draft", "Drafter", "NoDrafter"]
@@ -15,11 +15,23 @@ __all__ = ["NO_DRAFT", "Draft", "Drafter", "NoDrafter"]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A chain of guesses. ``probabilities``: the drafter's estimate that each is accepted, given those before."""
+    """A chain of guesses. ``probabilities``: the drafter's estimate that each is accepted, given those before.
+
+    ``origin`` says within a source where the guess is from, and ``match`` how many tokens spoke for it: what a policy
+    calibrates by and what is shown to explain a decision.
+    """
 
     token_ids: tuple[int, ...]
     probabilities: tuple[float, ...]
     source: str
+    origin: str = ""
+    match: int = 0
+
+    def cut(self, num_tokens: int) -> Draft:
+        """The first ``num_tokens`` of it."""
+        if num_tokens >= len(self.token_ids):
+            return self
+        return replace(self, token_ids=self.token_ids[:num_tokens], probabilities=self.probabilities[:num_tokens])
 
 
 NO_DRAFT = Draft((), (), "none")

@@ -1,92 +1,187 @@
 """N-gram drafter: copy what followed the longest earlier occurrence of the text's end.
 
-Prompt-lookup decoding (Saxena 2023) with an index instead of a scan: every pair of neighbouring tokens points at the
-places it ended, newest first, and a look-up extends the match backwards from each. Code repeats itself, so the copied
-run is often what the model is about to write, and checking a run costs little more than writing one token.
+Prompt-lookup decoding (Saxena 2023) over an index of everything at hand: the prompt, the answer so far, open
+documents, recent edits and deleted text. Code repeats itself, so the copied run is often what the model is about to
+write, and checking a run costs little more than writing one token. Where the model leaves the copied text, the
+drafter looks for the place where it comes back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from completiond.spec.drafter import NO_DRAFT, Draft
+from completiond.spec.swaps import MAX_SWAP_TOKENS, Swap, apply_swaps, undo_swaps
+from completiond.spec.token_index import MAX_MATCH, MIN_MATCH, Match, Run, TokenIndex
 
-__all__ = ["NGramDrafter", "longest_match_naive"]
+__all__ = ["DraftText", "NGramDrafter", "longest_match_naive"]
 
-MIN_MATCH = 2
-"""Tokens that must agree before a copy is tried; also the length of the index's keys."""
+STRONG_MATCH = 4
+"""From here on a match anywhere is trusted more than the neighbourhood of the place that was copied last."""
 
-MAX_MATCH = 64
-"""Longer agreement says nothing more."""
+BEHIND, AHEAD = 4, 24
+"""How far around the place that was left the drafter looks for where the text comes back, in tokens."""
 
-MAX_PLACES = 32
-"""Places looked at per key, newest first, so that a look-up stays far below a millisecond in repetitive text."""
+MAX_SWAPS = 8
+KEEP_PROBABILITY = 0.1
+"""A guess is drafted while the chance that it and all before it are accepted is at least this; policies cut further."""
 
-KEEP_PROBABILITY = 0.2
-"""A guess is drafted while the chance that it and all before it are accepted is at least this."""
+
+@dataclass(frozen=True, slots=True)
+class DraftText:
+    """What there is to draft from besides the prompt. ``index`` is shared and not changed here.
+
+    ``document`` names the one being completed; ``replaced`` is the run of text that stood at the cursor until it was
+    deleted, which is the likeliest source of what is written in its place; ``swaps`` are replacements the user has
+    begun.
+    """
+
+    index: TokenIndex
+    document: str = ""
+    replaced: Run | None = None
+    swaps: tuple[Swap, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """A place to copy from."""
+
+    index: TokenIndex
+    run: Run
+    place: int
+    match: int
+    origin: str
 
 
 class NGramDrafter:
-    """A Drafter over the prompt's text and the answer so far."""
+    """A Drafter over the prompt's text, the answer so far and ``text``."""
 
     source = "ngram"
 
-    def __init__(self) -> None:
+    def __init__(self, text: DraftText | None = None) -> None:
+        self._text = text
+        self._session = TokenIndex()
+        self._own = self._session.add((), "prompt")
         self._ids: list[int] = []
-        self._others: list[list[int]] = []
-        self._ends: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        self._swaps: list[Swap] = []
+        self._left: _Copy | None = None
+        self._resume: _Copy | None = None
+        self._written_since: list[int] = []
+        self._proposed: tuple[_Copy, Sequence[int], Sequence[int]] | None = None
 
     def reset(self, context_ids: Sequence[int], other_ids: Sequence[Sequence[int]] = ()) -> None:
         """See Drafter.reset. Costs one pass over the tokens."""
-        self._ids = []
-        self._others = [list(ids) for ids in other_ids]
-        self._ends = {}
-        for run, ids in enumerate(self._others, start=1):
-            for end in range(MIN_MATCH, len(ids)):
-                self._ends.setdefault((ids[end - 2], ids[end - 1]), []).append((run, end))
-        self.observe(context_ids)
-
-    def observe(self, token_ids: Sequence[int]) -> None:
-        """See Drafter.observe. An n-gram is indexed once its next token is known, so no place points past its text."""
-        for token_id in token_ids:
-            end = len(self._ids)
-            self._ids.append(token_id)
-            if end >= MIN_MATCH:
-                self._ends.setdefault((self._ids[end - 2], self._ids[end - 1]), []).append((0, end))
+        self._session = TokenIndex()
+        for ids in other_ids:
+            self._session.add(ids, "prompt")
+        self._own = self._session.add(context_ids, "prompt")
+        self._ids = list(context_ids)
+        self._swaps = list(self._text.swaps) if self._text else []
+        self._proposed, self._written_since = None, []
+        replaced = self._text.replaced if self._text else None
+        self._left = self._resume = None
+        if self._text and replaced:
+            self._left = self._resume = _Copy(self._text.index, replaced, replaced.start, 0, "replaced")
 
     def propose(self, budget: int) -> Draft:
         """See Drafter.propose."""
-        if budget <= 0 or len(self._ids) < MIN_MATCH:
+        self._proposed = None
+        copy = self._choose() if budget > 0 else None
+        if copy is None:
             return NO_DRAFT
-        best_length, best_place = 0, (0, 0)
-        places = self._ends.get((self._ids[-2], self._ids[-1]), [])
-        for run, end in reversed(places[-MAX_PLACES:]):
-            if (length := self._match_length(self._run(run), end)) > best_length:
-                best_length, best_place = length, (run, end)
-        if best_length < MIN_MATCH:
-            return NO_DRAFT
-        probability = acceptance_guess(best_length)
+        probability = acceptance_guess(copy.match)
         count = min(budget, draft_length(probability))
-        run, end = best_place
-        copied = tuple(self._run(run)[end : end + count])
-        return Draft(copied, (probability,) * len(copied), self.source)
+        copied = copy.index.tokens(copy.run, copy.place, count + MAX_SWAP_TOKENS)
+        token_ids, places = apply_swaps(copied, self._swaps)
+        token_ids = token_ids[:count]
+        self._proposed = (copy, token_ids, places)
+        return Draft(tuple(token_ids), (probability,) * len(token_ids), self.source, copy.origin, copy.match)
 
-    def _run(self, run: int) -> list[int]:
-        return self._others[run - 1] if run else self._ids
+    def observe(self, token_ids: Sequence[int]) -> None:
+        """See Drafter.observe. Follows the copied text, and notes where the model left it."""
+        if self._proposed is not None:
+            copy, guessed, places = self._proposed
+            agreed = _agreement(guessed, token_ids)
+            if agreed < len(guessed):
+                self._left = _Copy(copy.index, copy.run, copy.place + places[agreed], copy.match, copy.origin)
+            else:
+                behind = copy.place + (places[agreed - 1] + 1 if agreed else 0)
+                self._left = _Copy(copy.index, copy.run, behind, copy.match, copy.origin)
+            self._written_since = list(token_ids[agreed:])
+            self._proposed = None
+        else:
+            self._written_since += token_ids
+        self._ids += token_ids
+        self._session.extend(self._own, token_ids)
+        self._resume = self._back_in_step()
 
-    def _match_length(self, ids: list[int], end: int) -> int:
-        """How many tokens before ``ids[end]`` agree with the end of the text."""
-        own = self._ids
-        limit = min(end, len(own), MAX_MATCH)
-        length = MIN_MATCH
-        while length < limit and ids[end - 1 - length] == own[-1 - length]:
-            length += 1
-        return length
+    def _choose(self) -> _Copy | None:
+        """The best place to copy from: a long match anywhere, else the neighbourhood of the last place, else a short
+        match.
+        """
+        best = self._longest(self._ids[-MAX_MATCH:])
+        if self._swaps and (best is None or best.match < STRONG_MATCH):
+            plain = undo_swaps(self._ids[-MAX_MATCH:], self._swaps)
+            if (
+                plain != self._ids[-MAX_MATCH:]
+                and (other := self._longest(plain))
+                and other.match > (best.match if best else 0)
+            ):
+                best = other
+        if best is not None and best.match >= STRONG_MATCH:
+            return best
+        return self._resume or best
+
+    def _longest(self, context_ids: Sequence[int]) -> _Copy | None:
+        """The place of the longest match; among equals the one where most places agree on the next token, then the
+        nearest.
+        """
+        matches = [(self._session, match) for match in self._session.longest(context_ids)]
+        if self._text is not None:
+            matches += [(self._text.index, match) for match in self._text.index.longest(context_ids)]
+        if not matches:
+            return None
+        length = max(match.length for _, match in matches)
+        ranked = [(index, match) for index, match in matches if match.length == length]
+        index, match = self._preferred(ranked)
+        return _Copy(index, match.run, match.place, match.length, match.run.origin)
+
+    def _preferred(self, ranked: Sequence[tuple[TokenIndex, Match]]) -> tuple[TokenIndex, Match]:
+        """``ranked`` is nearest first (this prompt, then newest); going on where the last copy was beats all."""
+        for index, match in ranked:
+            if self._left is not None and match.run is self._left.run and 0 <= match.place - self._left.place <= 1:
+                return index, match
+        return ranked[0]
+
+    def _back_in_step(self) -> _Copy | None:
+        """After the model left the copied text: where the text around that place goes on with what was written last."""
+        left, written = self._left, self._written_since
+        if left is None or not left.run.alive or not written:
+            return None
+        begin = max(left.run.start, left.place - BEHIND)
+        window = left.index.tokens(left.run, begin, left.place - begin + AHEAD)
+        found = [begin + i + 1 for i, token_id in enumerate(window) if token_id == written[-1]]
+        found = [place for place in found if place < left.run.end]
+        if found:
+            place = min(found, key=lambda place: abs(place - left.place - 1))
+            self._learn(left, place)
+            return _Copy(left.index, left.run, place, 1, "realigned")
+        if len(written) == 1 and left.place + 1 < left.run.end:
+            return _Copy(left.index, left.run, left.place + 1, 0, "realigned")
+        return None
+
+    def _learn(self, left: _Copy, place: int) -> None:
+        """The piece of the source that was left out, and what was written for it, are a replacement."""
+        new = tuple(self._written_since[:-1])
+        old = left.index.tokens(left.run, left.place, max(0, place - 1 - left.place))
+        if 0 < len(old) <= MAX_SWAP_TOKENS and 0 < len(new) <= MAX_SWAP_TOKENS and (old, new) not in self._swaps:
+            self._swaps = [(old, new), *(swap for swap in self._swaps if swap[0] != old)][:MAX_SWAPS]
 
 
 def acceptance_guess(match_length: int) -> float:
-    """Chance that one copied token is right after ``match_length`` agreeing tokens; the policy will measure it."""
-    return min(0.9, 0.25 + 0.1 * match_length)
+    """Chance that one copied token is right after ``match_length`` agreeing tokens, until a policy has measured it."""
+    return min(0.95, 0.35 + 0.1 * match_length)
 
 
 def draft_length(probability: float) -> int:
@@ -107,3 +202,8 @@ def longest_match_naive(context_ids: Sequence[int], runs: Sequence[Sequence[int]
             if any(list(run[i : i + length]) == tail for i in range(len(run) - length)):
                 return length
     return 0
+
+
+def _agreement(one: Sequence[int], other: Sequence[int]) -> int:
+    """Length of the common beginning."""
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

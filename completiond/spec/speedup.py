@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 MIN_TRIED = 50
-"""Guesses that must have been checked before their share of hits is believed: its standard error is then 7 % at most."""
+"""Guesses that must have been checked before the share of hits is believed: its standard error is then 0.07 at most."""
 
 
 def constant_acceptance(acceptance: float, length: int) -> tuple[float, ...]:
@@ -48,7 +48,7 @@ def falling_acceptance(acceptance: float, decay: float, length: int) -> tuple[fl
 
 def expected_tokens(acceptances: Sequence[float]) -> float:
     """Tokens per pass: the target's own, and each guess with the chance that it and all before it are accepted."""
-    return 1.0 + sum(itertools.accumulate(acceptances, operator.mul))
+    return 1.0 + math.fsum(itertools.accumulate(acceptances, operator.mul))
 
 
 def speedup(acceptances: Sequence[float], draft_cost: float) -> float:
@@ -95,11 +95,11 @@ class RoundCost:
         """T_verify(M): a straight line between measured sizes. Raises ValueError outside of them."""
         if not 1 <= num_tokens <= self.points[-1][0]:
             raise ValueError(f"a pass of {num_tokens} tokens, but 1 to {self.points[-1][0]} were measured")
-        above = bisect.bisect_left(self.points, (num_tokens,))
-        (high, high_ms) = self.points[above]
+        above = bisect.bisect_left(self.points, num_tokens, key=lambda point: point[0])
+        high, high_ms = self.points[above]
         if high == num_tokens:
             return high_ms
-        (low, low_ms) = self.points[above - 1]
+        low, low_ms = self.points[above - 1]
         return low_ms + (high_ms - low_ms) * (num_tokens - low) / (high - low)
 
     def round_ms(self, length: int) -> float:
@@ -180,18 +180,16 @@ class TemperatureFall:
 
 
 def temperature_falls(counts: Sequence[AcceptanceCounts]) -> tuple[TemperatureFall, ...]:
-    """The effect of temperature as it was seen; empty when no two temperatures have enough counts: it is unknown.
+    """The effect of temperature as it was seen, from one AcceptanceCounts for each; empty means unknown, which it is
+    until two temperatures have enough counts.
 
     No formula gives it: it depends on how sure the target is of its tokens. First guesses only, because every draft
     has one checked; deeper ones are checked at a high temperature only where the text was easy. Bounds: Agresti and
     Caffo 2000, which hold for shares near 0 and 1 too.
     """
-    cool, *warmer = sorted((c for c in counts if c.enough), key=lambda c: c.temperature) or [None]
-    if cool is None:
-        return ()
+    trusted = sorted((one for one in counts if one.enough), key=lambda one: one.temperature)
     falls = []
-    for warm in warmer:
-        assert warm is not None
+    for cool, warm in itertools.product(trusted[:1], trusted[1:]):
         fall = cool.accepted[0] / cool.tried[0] - warm.accepted[0] / warm.tried[0]
         shares = [(c.accepted[0] + 1) / (c.tried[0] + 2) for c in (cool, warm)]
         variances = [p * (1 - p) / (c.tried[0] + 2) for p, c in zip(shares, (cool, warm), strict=True)]

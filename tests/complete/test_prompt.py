@@ -146,6 +146,11 @@ def test_one_very_long_line_is_cut_inside() -> None:
     assert window_after(text, max_tokens=100) == "a" * 100
 
 
+@pytest.mark.parametrize("length", range(100, 120))
+def test_characters_of_several_tokens_leave_a_window_too(length: int) -> None:
+    assert len(window("🙂" * length, max_tokens=64)) >= 64 // 4 // 4
+
+
 def test_a_suffix_window_ends_at_a_lines_end() -> None:
     shown = window_after("\n" + numbered(100), max_tokens=50)
 

@@ -171,17 +171,21 @@ async def test_every_state_is_told_on_the_event_loop_until_one_unsubscribes(
 
 
 @pytest.mark.parametrize(
-    ("error", "expected"), [(MISSING, MISSING.message), (ZeroDivisionError("oops"), "ZeroDivisionError: oops")]
+    ("error", "expected", "kind"),
+    [
+        (MISSING, MISSING.message, ModelMissingError),
+        (ZeroDivisionError("oops"), "ZeroDivisionError: oops", NotReadyError),
+    ],
 )
 async def test_a_failed_load_keeps_its_reason(
-    loading: LocalService, opener: Opener, error: Exception, expected: str
+    loading: LocalService, opener: Opener, error: Exception, expected: str, kind: type[CompletiondError]
 ) -> None:
     opener.errors.append(error)
     opener.gate.set()
     state = await reach(loading, "failed")
 
     assert expected in state.detail
-    with pytest.raises(CompletiondError, match=expected):
+    with pytest.raises(kind, match=expected):
         await loading.complete(request())
     assert opener.num_calls == 1
 
@@ -270,6 +274,24 @@ async def test_a_newer_request_supersedes_the_older_at_once(service: LocalServic
     assert completion.text == ANSWER
     # One pass of the older request was under way; all others are the newer one's.
     assert opener.target.num_passes - passes_before == 1 + completion.passes
+
+
+async def test_superseding_stops_the_engine_even_if_nobody_reads_the_older_answer(
+    service: LocalService, opener: Opener, gate: Gate
+) -> None:
+    gate.allow(1)
+    older = service.stream(request())
+    await anext(older)
+    await until(gate.waiting)
+
+    newer = asyncio.create_task(service.complete(request(prefix="y")))
+    await asyncio.sleep(0)
+    gate.allow(100)
+
+    completion = await result_of(newer)
+    assert opener.target.num_passes <= 2 + completion.passes
+    with pytest.raises(SupersededError):
+        await anext(older)
 
 
 async def test_a_request_that_waits_is_superseded_without_running(

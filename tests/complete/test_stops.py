@@ -63,6 +63,7 @@ def reason(text: str, answer: str, then: str = "eos") -> str:
         ("if (§) {", "x > f(1)) {\n  return\n", "x > f(1)"),
         ("return int((§) & 0xf)", "self.x >> 48) & 0xf)\n", "self.x >> 48"),
         ('f"{§}"', 'name!r}"\n', "name!r"),
+        ('print(§"abc")', 'f"x", "abc")\n', 'f"x", '),
         ('"""§"""', 'Say why."""\n', "Say why."),
         # Brackets that the left part opens and the right part does not close are the answer's.
         ("foo(bar(§)", "x), y)\n", "x), y"),
@@ -212,6 +213,21 @@ PYTHON = [
         id="at last one line for ever",
     ),
     pytest.param("x = 1\n§\n", "y = 2\n```\n\nThis code sets y.\n", "y = 2", "block", id="Markdown around the code"),
+    pytest.param("    y = 1\n    §\n", "\n\nx = 1\n", "", "block", id="outside of the block from the beginning"),
+    pytest.param(
+        "class A:\n    x = 1\n§\n",
+        "    def f(self):\n        return 1\ny = 2\n",
+        "    def f(self):\n        return 1",
+        "block",
+        id="method on an unindented line",
+    ),
+    pytest.param(
+        "x = foo(a,§\ny = 2\n",
+        "\n        b)\nz = 3\n",
+        "\n        b)",
+        "block",
+        id="call that goes on in the next line",
+    ),
     pytest.param("    return 1§\n    y = 2\n", "\n    z = 3\n", "", "line", id="nothing missing"),
 ]
 
@@ -321,6 +337,14 @@ BRACES = [
 ]
 
 MARKUP = [
+    pytest.param("  x();\n  §\n", "y();\n  }\n", "y();", "block", id="a brace that nothing opened"),
+    pytest.param(
+        "x = [\n  [\n    §\n  ]\n]\n",
+        "[\n      1\n    ]\n  ]\n",
+        "[\n      1\n    ]",
+        "block",
+        id="list in a list in a list",
+    ),
     pytest.param(
         "<ul>\n  §\n</ul>\n", "<li>a</li>\n  <li>b</li>\n</ul>\n", "<li>a</li>\n  <li>b</li>", "block", id="HTML"
     ),

@@ -221,14 +221,40 @@ def speaker() -> FakeTarget:
 @pytest.mark.parametrize("reason", ["eos", "line"])
 @pytest.mark.parametrize("place", range(6))
 def test_a_stop_anywhere_inside_an_accepted_block_ends_the_answer_there(place: int, reason: str) -> None:
-    result = run([6, 0], Parrot(*ANSWER), target=speaker(), stop=StopAt(place, reason))
+    drafter = Recording(Parrot(*ANSWER))
+
+    result = run([6, 0], drafter, target=speaker(), stop=StopAt(place, reason))
 
     kept = [*ANSWER, 6][: place + (reason == "line")]
-    assert result.tokens == kept
+    assert result.tokens == drafter.observed == kept
     assert result.reason == reason
     assert [(step.drafted, step.accepted) for step in result.steps] == [(5, min(5, len(kept)))]
     # An accepted token has a row in the cache; the model's own newest one would get it in the next pass.
     assert result.kv.token_ids == [6, 0, *kept[:5]]
+
+
+class Clerk(Sampler):
+    """Takes down which places it was asked to draw for."""
+
+    def __init__(self) -> None:
+        super().__init__(SamplingParams())
+        self.positions: list[int] = []
+
+    def sample(self, logits: torch.Tensor, position: int) -> int:
+        self.positions.append(position)
+        return super().sample(logits, position)
+
+
+@pytest.mark.parametrize("drafter", [NoDrafter(), Parrot(*ANSWER)], ids=["plain", "drafted"])
+def test_a_token_is_drawn_with_the_number_of_its_place_in_the_sequence(drafter: Drafter) -> None:
+    target, sampler = speaker(), Clerk()
+    kv = target.new_cache(CAPACITY)
+    kv.extend([6, 6])
+    kv.rows.extend([6, 6])
+
+    list(generate(target, kv, [6, 6, 6, 0], drafter, sampler, never, 6, MAX_DRAFT))
+
+    assert sampler.positions == [4, 5, 6, 7, 8, 9]
 
 
 @pytest.mark.parametrize(("num_right", "num_passes"), [(0, 6), (1, 5), (3, 3), (5, 1)])

@@ -143,7 +143,8 @@ class Gate:
 
 def test_a_job_cancelled_while_it_runs_ends_before_its_next_item(worker: Worker) -> None:
     gate = Gate()
-    record = submit(worker, gate.items)
+    items = gate.items()  # held here, so that nothing but the worker closes it
+    record = submit(worker, lambda: items)
     gate.reached.wait(PATIENCE_S)
 
     record.job.cancel()

@@ -8,8 +8,11 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from completiond.spec.ngram import MAX_MATCH, MAX_PLACES, MIN_MATCH, NGramDrafter, longest_match_naive
+from completiond.spec.ngram import NGramDrafter, longest_match_naive
 
+MIN_MATCH = 2
+MAX_MATCH = 64
+MAX_PLACES = 32
 # At most MAX_PLACES places share a pair of ids: within that, the index must find what a scan finds.
 IDS = st.lists(st.integers(0, 3), max_size=MAX_PLACES // 2)
 FEW_IDS = st.lists(st.integers(0, 3), max_size=MAX_PLACES // 4)

@@ -1,0 +1,40 @@
+"""A target that writes what the person wrote: no weights, exact, so that what is measured is the drafter alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from completiond.cache.kv import SequenceCache
+from completiond.engine.target import Pass
+
+__all__ = ["OracleTarget"]
+
+
+class OracleTarget:
+    """A TargetModel that continues ``prompt_ids`` with ``answer_ids``, whatever it is shown."""
+
+    exact = True
+    dtype_name = "oracle"
+    device = torch.device("cpu")
+
+    def __init__(self, prompt_ids: Sequence[int], answer_ids: Sequence[int], vocab_size: int) -> None:
+        self._ids = [*prompt_ids, *answer_ids]
+        self._prompt_tokens = len(prompt_ids)
+        self.vocab_size = vocab_size
+        self.max_positions = len(self._ids)
+
+    def new_cache(self, capacity_tokens: int) -> SequenceCache:
+        """See TargetModel.new_cache."""
+        return SequenceCache(capacity_tokens)
+
+    def forward(self, token_ids: Sequence[int], kv: SequenceCache, num_logits: int) -> Pass:
+        """See TargetModel.forward: row i is certain of the token at its place."""
+        kv.extend(token_ids)
+        first = kv.num_tokens - num_logits + 1
+        logits = torch.zeros(num_logits, self.vocab_size)
+        for row in range(num_logits):
+            place = min(first + row, len(self._ids) - 1)
+            logits[row, self._ids[place]] = 1.0
+        return Pass(logits)

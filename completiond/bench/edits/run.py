@@ -1,0 +1,151 @@
+"""Decode at every event with every arm, and add up by class."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from completiond.bench.edits.desk import ARMS, Desk
+from completiond.bench.edits.event import EditEvent
+from completiond.bench.edits.oracle import OracleTarget
+from completiond.complete.answer import Answer
+from completiond.complete.completer import Completer
+from completiond.complete.prompt import Prompt, PromptBudget, build_prompt
+from completiond.complete.stops import Place
+from completiond.complete.tokens import TextTokenizer
+from completiond.engine.generate import Step, generate
+from completiond.engine.sampling import Sampler
+from completiond.engine.sampling_params import SamplingParams
+from completiond.spec.drafter import Drafter, NoDrafter
+from completiond.spec.ngram import DraftText, NGramDrafter
+from completiond.spec.policy import MeasuredPolicy, PassCosts
+
+__all__ = ["Tally", "run_model", "run_oracle"]
+
+MAX_DRAFT_TOKENS = 31
+ORACLE_COSTS_MS = {1: 33.2, 2: 37.6, 4: 35.2, 8: 42.8, 16: 55.4, 32: 86.2}
+"""Passes of the default model on two cores (docs/log.md): what the policy of oracle mode decides by, the same on
+every machine.
+"""
+
+
+@dataclass(slots=True)
+class Tally:
+    """Sums over events. ``by_origin`` counts (drafted, accepted) by where drafts came from, ``depths`` accepted by
+    position.
+    """
+
+    events: int = 0
+    tokens: int = 0
+    passes: int = 0
+    decode_ms: float = 0.0
+    drafted: int = 0
+    accepted: int = 0
+    by_origin: dict[str, tuple[int, int]] = field(default_factory=lambda: defaultdict(lambda: (0, 0)))
+    depths: Counter[int] = field(default_factory=Counter)
+
+    def add(self, steps: Sequence[Step], timed: bool = False) -> None:
+        """Count one answer; with ``timed``, only passes behind the first, which also reads the prompt."""
+        self.events += 1
+        for step in steps[1:] if timed else steps:
+            self.tokens += len(step.token_ids)
+            self.passes += 1
+            self.decode_ms += step.pass_ms
+            self.drafted += step.drafted
+            self.accepted += step.accepted
+            drafted, accepted = self.by_origin[step.origin]
+            self.by_origin[step.origin] = (drafted + step.drafted, accepted + step.accepted)
+            self.depths.update(range(1, step.accepted + 1))
+
+    @property
+    def tokens_per_pass(self) -> float:
+        """Pooled over all events."""
+        return self.tokens / self.passes if self.passes else 0.0
+
+    @property
+    def ms_per_token(self) -> float:
+        """Pooled over all events."""
+        return self.decode_ms / self.tokens if self.tokens else 0.0
+
+
+Tallies = dict[tuple[str, str], Tally]
+"""By (arm, class)."""
+
+
+def run_oracle(events: Iterable[EditEvent], tokenizer: TextTokenizer, budget: PromptBudget) -> Tallies:
+    """Tokens per pass if the model wrote what the person wrote."""
+    desk = Desk(tokenizer)
+    policies = {arm: MeasuredPolicy(PassCosts(ORACLE_COSTS_MS), refresh_costs=False) for arm in ARMS}
+    tallies: Tallies = defaultdict(Tally)
+    vocab_size = max(tokenizer.stop_ids) + 1
+    for event in events:
+        texts = desk.follow(event)
+        prompt = build_prompt(event.prefix, event.suffix, tokenizer, None, budget)
+        suffix_ids = tokenizer.encode(event.suffix[: budget.suffix_tokens * 8])[: budget.suffix_tokens]
+        answer_ids = tokenizer.encode(event.expected)
+        if not answer_ids:
+            continue
+        for arm in ARMS:
+            target = OracleTarget(prompt.token_ids, answer_ids, vocab_size)
+            drafter = _drafter(arm, texts[arm])
+            drafter.reset(prompt.prefix_ids, (suffix_ids,))
+            kv = target.new_cache(len(prompt.token_ids) + len(answer_ids))
+            steps = generate(
+                target, kv, prompt.token_ids, drafter, Sampler(SamplingParams()), lambda token_id: None,
+                len(answer_ids), MAX_DRAFT_TOKENS, policies[arm],
+            )  # fmt: skip
+            tallies[arm, event.kind].add([step for step in steps if step.token_ids])
+    return tallies
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRun:
+    """One event decoded plainly and with all arms on, by the real model."""
+
+    event: EditEvent
+    plain: tuple[Step, ...]
+    drafted: tuple[Step, ...]
+    equal: bool
+    visible_tokens: int
+    """Tokens until the stop rules end the answer: the part a user would see."""
+
+
+def run_model(
+    events: Iterable[EditEvent], completer: Completer, max_tokens: int, temperature: float, seed: int = 0
+) -> Iterator[ModelRun]:
+    """The real model's own answers, ``max_tokens`` each with no stop rule, on the same prompt cache."""
+    desk = Desk(completer.tokenizer)
+    config = completer.config
+    budget = PromptBudget(config.prompt.prefix_tokens, config.prompt.suffix_tokens)
+    sampler = Sampler(SamplingParams(temperature=temperature, seed=seed))
+    for event in events:
+        text = desk.follow(event)["edits"]
+        prompt = build_prompt(event.prefix, event.suffix, completer.tokenizer, completer.fim, budget)
+        plain = _decode(completer, prompt, NoDrafter(), sampler, max_tokens)
+        drafted = _decode(completer, prompt, NGramDrafter(text), sampler, max_tokens)
+        plain_ids = [token_id for step in plain for token_id in step.token_ids]
+        equal = plain_ids == [token_id for step in drafted for token_id in step.token_ids]
+        yield ModelRun(event, plain, drafted, equal, _visible(event, plain_ids, completer.tokenizer))
+
+
+def _decode(
+    completer: Completer, prompt: Prompt, drafter: Drafter, sampler: Sampler, max_tokens: int
+) -> tuple[Step, ...]:
+    drafter.reset(prompt.prefix_ids, (prompt.suffix_ids,))
+    steps = generate(
+        completer.target, completer.kv, prompt.token_ids, drafter, sampler, lambda token_id: None, max_tokens,
+        MAX_DRAFT_TOKENS, completer.policy,
+    )  # fmt: skip
+    return tuple(step for step in steps if step.token_ids)
+
+
+def _visible(event: EditEvent, token_ids: Sequence[int], tokenizer: TextTokenizer) -> int:
+    answer = Answer(tokenizer, Place.of(event.prefix[-65536:], event.suffix[:65536]))
+    return next(
+        (i for i, token_id in enumerate(token_ids, start=1) if answer.push(token_id) is not None), len(token_ids)
+    )
+
+
+def _drafter(arm: str, text: DraftText | None) -> Drafter:
+    return NoDrafter() if arm == "none" else NGramDrafter(text)

@@ -1,0 +1,171 @@
+"""How much of a draft is worth checking: expected tokens per millisecond, from measured costs and measured acceptance.
+
+A draft of k guesses yields 1 + a1 + a1 a2 + ... tokens for a pass of k + 1 tokens. The cost of a pass by its number
+of tokens is measured on this machine and refreshed from every pass; the chance that a guess is right is counted per
+origin of the draft, length of its match and depth in the draft, with older counts fading. A draft that is not
+expected to beat plain decoding is not checked at all; since its guesses are still compared with what the model
+writes, its chances go on being counted, and it comes back when they rise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from completiond.spec.drafter import NO_DRAFT, Draft
+
+__all__ = ["Decision", "FixedPolicy", "MeasuredPolicy", "PassCosts", "Policy"]
+
+FADE = 0.98
+"""Weight of earlier counts after each new one: the last fifty or so guesses of a kind decide."""
+PRIOR_WEIGHT = 4.0
+"""Counts that the drafter's own estimate stands for, before anything was seen."""
+COST_STEP = 0.05
+"""Weight of one pass in the running cost of its size; the machine's speed drifts, and other programs run on it."""
+MIN_GAIN = 1.02
+"""Expected gain over plain decoding below which a draft is left out: estimates are noisy, plain decoding is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One pass explained: what was proposed, how much of it was checked, what was expected and what came of it."""
+
+    source: str
+    origin: str
+    match: int
+    proposed: int
+    checked: int
+    expected: float
+    accepted: int
+    pass_ms: float
+
+
+class Policy(Protocol):
+    """Decides before each pass and learns after it."""
+
+    def trim(self, draft: Draft) -> Draft:
+        """The part of ``draft`` to check in the next pass, possibly none."""
+
+    def observe(self, proposed: Draft, checked: Draft, written_ids: Sequence[int], pass_ms: float, timed: bool) -> None:
+        """After the pass: ``written_ids`` are the tokens it produced. ``timed`` is False when the pass did more than
+        check (it read a prompt), so that its time says nothing.
+        """
+
+
+class FixedPolicy:
+    """Checks whatever is proposed."""
+
+    def trim(self, draft: Draft) -> Draft:
+        """See Policy.trim."""
+        return draft
+
+    def observe(self, proposed: Draft, checked: Draft, written_ids: Sequence[int], pass_ms: float, timed: bool) -> None:
+        """See Policy.observe."""
+
+
+class PassCosts:
+    """Milliseconds of a pass by its number of tokens: measured sizes, straight lines between, and a running
+    correction.
+    """
+
+    def __init__(self, measured_ms: Mapping[int, float]) -> None:
+        if 1 not in measured_ms:
+            raise ValueError("the pass of one token has to be measured")
+        self._sizes = sorted(measured_ms)
+        self._ms = [measured_ms[size] for size in self._sizes]
+
+    @property
+    def max_tokens(self) -> int:
+        """The largest measured pass."""
+        return self._sizes[-1]
+
+    def pass_ms(self, num_tokens: int) -> float:
+        """Expected time of a pass of ``num_tokens``, which is at most ``max_tokens``."""
+        for i, size in enumerate(self._sizes):
+            if size == num_tokens:
+                return self._ms[i]
+            if size > num_tokens:
+                share = (num_tokens - self._sizes[i - 1]) / (size - self._sizes[i - 1])
+                return self._ms[i - 1] + share * (self._ms[i] - self._ms[i - 1])
+        raise ValueError(f"a pass of {num_tokens} tokens is beyond the {self.max_tokens} measured")
+
+    def observe(self, num_tokens: int, pass_ms: float) -> None:
+        """Move the nearest measured size towards a pass that was seen; one far off (the machine was busy) counts
+        less.
+        """
+        i = min(range(len(self._sizes)), key=lambda i: abs(self._sizes[i] - num_tokens))
+        ratio = min(2.0, max(0.5, pass_ms / self.pass_ms(min(num_tokens, self.max_tokens))))
+        self._ms[i] *= 1.0 + COST_STEP * (ratio - 1.0)
+
+    def as_dict(self) -> dict[int, float]:
+        """The current table."""
+        return dict(zip(self._sizes, self._ms, strict=True))
+
+
+class MeasuredPolicy:
+    """Maximises expected tokens per millisecond. Lives as long as the model: what it learns serves later answers."""
+
+    def __init__(self, costs: PassCosts, refresh_costs: bool = True) -> None:
+        self.costs = costs
+        self._refresh_costs = refresh_costs
+        self._counts: dict[tuple[str, int, int], tuple[float, float]] = {}
+        self.decisions: list[Decision] = []
+
+    def trim(self, draft: Draft) -> Draft:
+        """See Policy.trim."""
+        plain_rate = 1.0 / self.costs.pass_ms(1)
+        best_length, best_rate = 0, plain_rate * MIN_GAIN
+        expected, chance = 1.0, 1.0
+        limit = min(len(draft.token_ids), self.costs.max_tokens - 1)
+        for depth in range(limit):
+            chance *= self.acceptance(draft, depth)
+            expected += chance
+            rate = expected / self.costs.pass_ms(depth + 2)
+            if rate > best_rate:
+                best_length, best_rate = depth + 1, rate
+        return draft.cut(best_length) if best_length else NO_DRAFT
+
+    def acceptance(self, draft: Draft, depth: int) -> float:
+        """Chance that guess ``depth`` is right if those before it are: counts, with the drafter's estimate as a
+        prior.
+        """
+        right, tried = self._counts.get(_kind(draft, depth), (0.0, 0.0))
+        return (right + PRIOR_WEIGHT * draft.probabilities[depth]) / (tried + PRIOR_WEIGHT)
+
+    def observe(self, proposed: Draft, checked: Draft, written_ids: Sequence[int], pass_ms: float, timed: bool) -> None:
+        """See Policy.observe. Guesses that were not checked count too, as far as the model has written."""
+        accepted = min(len(checked.token_ids), len(written_ids) - 1)
+        if proposed.token_ids:
+            expected, chance = 0.0, 1.0
+            for depth in range(len(checked.token_ids)):
+                chance *= self.acceptance(checked, depth)
+                expected += chance
+            self.decisions.append(
+                Decision(
+                    proposed.source, proposed.origin, proposed.match, len(proposed.token_ids), len(checked.token_ids),
+                    expected, accepted, pass_ms,
+                )
+            )  # fmt: skip
+        for depth, (guess, token_id) in enumerate(zip(proposed.token_ids, written_ids, strict=False)):
+            key = _kind(proposed, depth)
+            right, tried = self._counts.get(key, (0.0, 0.0))
+            self._counts[key] = (FADE * right + (guess == token_id), FADE * tried + 1.0)
+            if guess != token_id:
+                break
+        if timed and self._refresh_costs:
+            self.costs.observe(len(checked.token_ids) + 1, pass_ms)
+
+    def take_decisions(self) -> list[Decision]:
+        """What was decided since the last call, pass by pass."""
+        decisions, self.decisions = self.decisions, []
+        return decisions
+
+
+def _kind(draft: Draft, depth: int) -> tuple[str, int, int]:
+    """Guesses that are counted together: origin, match length and depth, both coarser the larger they are."""
+    return (
+        draft.origin or draft.source,
+        draft.match.bit_length() if draft.match > 3 else -draft.match,
+        depth.bit_length(),
+    )

@@ -1,0 +1,220 @@
+"""An index over many runs of tokens that finds the longest earlier occurrence of a text's end.
+
+Log-structured: runs are appended to one array and never moved; every so often the newest part becomes a *block*, its
+places sorted by the pair of tokens that ends there, and blocks of like size are merged (O'Neil et al., "The
+log-structured merge-tree", 1996). A look-up finds the places of the last pair by binary search in each block and by
+scanning the small unsorted rest, then narrows them token by token backwards. Against a suffix automaton
+(SAM-Decoding) this costs a few binary searches more per look-up, but takes 16 bytes a token instead of hundreds,
+allows runs to be taken out again, and gives all places of the longest match, which ranking needs.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["MAX_MATCH", "MIN_MATCH", "Match", "Run", "TokenIndex"]
+
+MIN_MATCH = 2
+"""Tokens that must agree; also the length of the sorted key."""
+MAX_MATCH = 64
+"""Longer agreement says nothing more."""
+MAX_PLACES = 24
+"""Places of the longest match that are handed out, newest first."""
+TAIL_TOKENS = 4096
+"""Unsorted tokens at most: scanning them costs some 10 microseconds."""
+BYTES_PER_TOKEN = 4 + 8 + 4
+"""Token, sorted key, sorted place."""
+
+_BORDER = -1  # between runs; equals no token, so that no match crosses it
+
+Ints = NDArray[np.int32]
+
+
+@dataclass(slots=True)
+class Run:
+    """Tokens that stand together: ``tokens[start:end]`` of the index. ``origin`` says what they are (file, open, edit
+    ...).
+    """
+
+    start: int
+    end: int
+    origin: str
+    document: str
+    alive: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """``length`` tokens before ``place`` agree with the text's end; what followed is ``tokens[place:run.end]``."""
+
+    place: int
+    length: int
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """``tokens[start:end]``: the keys of all pairs in it, sorted, and the place behind each pair; equal keys oldest
+    first.
+    """
+
+    start: int
+    end: int
+    keys: NDArray[np.int64]
+    places: Ints
+
+
+class TokenIndex:
+    """Runs can be added and removed at any time. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._tokens: Ints = np.full(2 * TAIL_TOKENS, _BORDER, dtype=np.int32)
+        self._size = 1  # a border first, so that a place always has a token before it
+        self._blocks: list[_Block] = []
+        self._runs: list[Run] = []
+        self._starts: list[int] = []
+        self._dead_tokens = 0
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens of runs that have not been removed."""
+        return sum(run.end - run.start for run in self._runs if run.alive)
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory of the arrays in use."""
+        return self._tokens.nbytes + sum(block.keys.nbytes + block.places.nbytes for block in self._blocks)
+
+    def add(self, token_ids: Sequence[int], origin: str, document: str = "") -> Run:
+        """Append a run; an empty one is fine. Amortised cost is a sort of its tokens, log(total) times."""
+        start, end = self._size, self._size + len(token_ids)
+        self._reserve(end + 1)
+        self._tokens[start:end] = token_ids
+        self._tokens[end] = _BORDER
+        self._size = end + 1
+        run = Run(start, end, origin, document)
+        self._runs.append(run)
+        self._starts.append(start)
+        self._sort_tail()
+        return run
+
+    def extend(self, run: Run, token_ids: Sequence[int]) -> None:
+        """Let the newest run grow. Raises ValueError for any other, behind which there is no room."""
+        if run.end + 1 != self._size or not run.alive:
+            raise ValueError("only the newest run can grow")
+        end = run.end + len(token_ids)
+        self._reserve(end + 1)
+        self._tokens[run.end : end] = token_ids
+        self._tokens[end] = _BORDER
+        run.end, self._size = end, end + 1
+
+    def remove(self, run: Run) -> None:
+        """Take a run out; when half of all is dead, the rest is packed and the memory freed. Places become invalid
+        then.
+        """
+        if not run.alive:
+            return
+        run.alive = False
+        self._dead_tokens += run.end - run.start
+        if 2 * self._dead_tokens >= self._size:
+            self._pack()
+
+    def tokens(self, run: Run, place: int, count: int) -> tuple[int, ...]:
+        """At most ``count`` tokens of ``run`` from ``place`` on."""
+        return tuple(self._tokens[place : min(place + count, run.end)].tolist())
+
+    def longest(self, context_ids: Sequence[int]) -> list[Match]:
+        """All places (MAX_PLACES at most, newest first) of the longest end of ``context_ids`` with a token behind it.
+
+        Empty when not even MIN_MATCH tokens agree anywhere.
+        """
+        if len(context_ids) < MIN_MATCH:
+            return []
+        places = self._pair_places(context_ids[-2], context_ids[-1])
+        if self._dead_tokens and len(places):
+            places = places[[self._run_at(place).alive for place in places.tolist()]]
+        # A pair that ends a run has nothing behind it.
+        places = places[self._tokens[places] != _BORDER]
+        length, limit = MIN_MATCH, min(MAX_MATCH, len(context_ids))
+        while len(places) > MAX_PLACES and length < limit:
+            kept = places[self._tokens[np.maximum(places - length - 1, 0)] == context_ids[-1 - length]]
+            if not len(kept):
+                break
+            places, length = kept, length + 1
+        return self._best(places[::-1][:MAX_PLACES], context_ids, limit)
+
+    def _best(self, places: Ints, context_ids: Sequence[int], limit: int) -> list[Match]:
+        """Of few places, those that agree longest."""
+        if not len(places):
+            return []
+        tail = np.array(context_ids[-limit:], dtype=np.int32)
+        # Before the array's first place there is only its border, which agrees with nothing.
+        before = np.maximum(places[:, None] + np.arange(-limit, 0), 0)
+        agrees = self._tokens[before] == tail
+        lengths = np.where(agrees.all(axis=1), limit, np.argmin(agrees[:, ::-1], axis=1))
+        best = int(lengths.max())
+        return [Match(place, best, self._run_at(place)) for place in places[lengths == best].tolist()]
+
+    def _pair_places(self, first: int, second: int) -> Ints:
+        """Every place behind the pair, oldest first."""
+        key = (first << 32) | second
+        found = []
+        for block in self._blocks:
+            low = int(np.searchsorted(block.keys, key, side="left"))
+            high = int(np.searchsorted(block.keys, key, side="right"))
+            if high > low:
+                found.append(block.places[low:high])
+        start = self._blocks[-1].end if self._blocks else 0
+        tail = self._tokens[start : self._size]
+        ends = np.flatnonzero(tail[1:] == second)
+        found.append((ends[tail[ends] == first] + (start + 2)).astype(np.int32))
+        return np.concatenate(found)
+
+    def _run_at(self, place: int) -> Run:
+        return self._runs[bisect.bisect_right(self._starts, place) - 1]
+
+    def _reserve(self, size: int) -> None:
+        if size + 1 > len(self._tokens):
+            grown = np.full(max(size + 1, len(self._tokens) * 3 // 2), _BORDER, dtype=np.int32)
+            grown[: self._size] = self._tokens[: self._size]
+            self._tokens = grown
+
+    def _sort_tail(self) -> None:
+        """Make a block of the unsorted rest when it is long, and merge blocks until each is twice the next."""
+        start = self._blocks[-1].end if self._blocks else 0
+        # A block ends with a border, so that no pair lies across two blocks.
+        if self._size - start <= TAIL_TOKENS:
+            return
+        self._blocks.append(self._block(start, self._size))
+        while len(self._blocks) > 1:
+            older, newer = self._blocks[-2:]
+            if older.end - older.start >= 2 * (newer.end - newer.start):
+                break
+            self._blocks[-2:] = [self._block(older.start, newer.end)]
+
+    def _block(self, start: int, end: int) -> _Block:
+        tokens = self._tokens[start:end].astype(np.int64)
+        keys = (tokens[:-1] << 32) | tokens[1:]
+        inside = np.flatnonzero((tokens[:-1] != _BORDER) & (tokens[1:] != _BORDER))
+        keys = keys[inside]
+        order = np.argsort(keys, kind="stable")
+        return _Block(start, end, keys[order], (inside[order] + (start + 2)).astype(np.int32))
+
+    def _pack(self) -> None:
+        alive = [(run, self._tokens[run.start : run.end].copy()) for run in self._runs if run.alive]
+        self._tokens = np.full(2 * TAIL_TOKENS, _BORDER, dtype=np.int32)
+        self._size, self._blocks, self._runs, self._starts, self._dead_tokens = 1, [], [], [], 0
+        for run, token_ids in alive:
+            run.start, run.end = self._size, self._size + len(token_ids)
+            self._reserve(run.end + 1)
+            self._tokens[run.start : run.end] = token_ids
+            self._tokens[run.end] = _BORDER
+            self._size = run.end + 1
+            self._runs.append(run)
+            self._starts.append(run.start)
+        self._sort_tail()

@@ -1,0 +1,131 @@
+"""The state at each event, and the order of events."""
+
+from __future__ import annotations
+
+import pytest
+
+from completiond.bench.edits.session import EditSession
+from tests.bench.edits.replay import replay
+
+OLD = {
+    "demo/__init__.py": "from demo.app import run\n",
+    "demo/app.py": "from demo.tools import helper\n\n\ndef run():\n    return helper(1)\n\n\n"
+    "def stop():\n    return 0\n",
+    "demo/tools.py": '"""Tools."""\n\n\ndef helper(x):\n    return x\n',
+    "demo/unchanged.py": "x = 1\n",
+    "tests/test_app.py": "from demo.app import run\n\n\ndef test_run():\n    assert run() == 1\n",
+}
+NEW = {
+    **OLD,
+    "demo/app.py": "from demo.tools import helper, twice\n\n\ndef run():\n    return helper(1)\n\n\n"
+    "def stop():\n    return twice(21)\n",
+    "demo/tools.py": '"""Tools."""\n\n\ndef helper(x):\n    return x\n\n\ndef twice(x):\n    y = helper(x)\n'
+    "    return 2 * y\n",
+    "tests/test_app.py": "from demo.app import run, stop\n\n\ndef test_run():\n    assert run() == 1\n\n\n"
+    "def test_stop():\n    assert stop() == 42\n",
+    "demo/added.py": "secret_of_the_new_release = 1\n",
+}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_changes_lead_from_the_old_release_to_the_new_one(seed: int) -> None:
+    result = replay(OLD, NEW, seed)
+    assert result.final_texts == {path: NEW[path] for path in OLD}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_definitions_come_before_uses_imports_before_what_they_import_for_and_tests_last(seed: int) -> None:
+    events = replay(OLD, NEW, seed).events
+    assert [(event.path, event.expected.split("\n")[0]) for event in events] == [
+        ("demo/tools.py", "def twice(x):"),
+        ("demo/app.py", ", twice"),
+        ("demo/app.py", "twice(21)"),
+        ("tests/test_app.py", ", stop"),
+        ("tests/test_app.py", "def test_stop():"),
+    ]
+
+
+def test_a_definition_at_the_end_of_a_file_comes_before_its_use_at_the_start() -> None:
+    old = {"demo/a.py": "def main():\n    return 1\n\n\nclass Last:\n    pass\n"}
+    new = {
+        "demo/a.py": "def main():\n    return extra(1)\n\n\nclass Last:\n    pass\n\n\ndef extra(x):\n    return x\n"
+    }
+    assert [event.expected for event in replay(old, new).events] == ["def extra(x):\n    return x", "extra(1)"]
+
+
+def test_hunks_that_wait_for_each_other_go_from_top_to_bottom() -> None:
+    old = {"demo/a.py": "x = 1\n\ny = 2\n\nz = 3\n"}
+    new = {"demo/a.py": "x = 1\ndef a(): b()\n\ny = 2\ndef b(): a()\n\nz = 3\n"}
+    assert [event.expected for event in replay(old, new).events] == ["def a(): b()", "def b(): a()"]
+
+
+def test_nothing_that_is_typed_later_can_be_read_before() -> None:
+    """Each added line is unique, so that it can be looked for."""
+    old = {f"demo/m{file}.py": "".join(f"line_{file}_{n} = {n}\n\n" for n in range(30)) for file in range(4)}
+    new = {
+        path: "".join(
+            f"line_{path[6]}_{n} = {n}{' + changed' if n % 7 == 3 else ''}\n"
+            + (f"added_{path[6]}_{n} = call({n})\n" if n % 3 == 0 else "")
+            + "\n"
+            for n in range(30)
+        )
+        for path in old
+    }
+    result = replay(old, new)
+    assert result.final_texts == new
+    added = [event for event in result.events if event.expected.startswith("added_")]
+    assert len(added) == 40
+    for position, event in enumerate(added):
+        visible = "\n".join(event.open_files.values()) + "".join(change.text for change in event.changes)
+        for later in added[position:]:
+            assert later.expected not in visible
+    assert all(event.suffix.count("changed") == 0 for event in result.events), "top to bottom, so below all is old"
+
+
+def test_open_are_the_edited_file_those_edited_before_and_those_it_imports() -> None:
+    events = replay(OLD, NEW).events
+    assert list(events[0].open_files) == ["demo/tools.py"]
+    assert list(events[1].open_files) == ["demo/app.py", "demo/tools.py"]
+    assert list(events[3].open_files) == ["tests/test_app.py", "demo/app.py", "demo/tools.py"]
+    assert "def twice" in events[1].open_files["demo/tools.py"], "as it is then"
+    only_test = replay(OLD, {**OLD, "tests/test_app.py": NEW["tests/test_app.py"]}).events
+    assert list(only_test[0].open_files) == ["tests/test_app.py", "demo/app.py"]
+
+
+def test_at_most_50_files_are_open_the_latest_first() -> None:
+    old = {f"demo/m{number:02}.py": "def f():\n    return 1\n" for number in range(60)}
+    new = {path: text.replace("1", f"g({path[6:8]!r})") for path, text in old.items()}
+    events = replay(old, new).events
+    assert len(events) == 60
+    assert list(events[-1].open_files) == [event.path for event in reversed(events)][:50]
+
+
+def test_texts_are_shared_between_events() -> None:
+    events = replay(OLD, NEW).events
+    assert events[3].open_files["demo/tools.py"] is events[4].open_files["demo/tools.py"]
+
+
+@pytest.mark.parametrize(
+    ("path", "head"),
+    [
+        ("demo/_vendor/a.py", ""),
+        ("demo/externals/lib/a.py", ""),
+        ("demo/a.py", "# Auto-generated by a script\n"),
+        ("demo/a.py", '"""Tables. DO NOT EDIT."""\n'),
+    ],
+)
+def test_files_that_nobody_edits_stay_old(path: str, head: str) -> None:
+    result = replay({path: f"{head}x = 1\n"}, {path: f"{head}x = call(2)\n"})
+    assert result.events == []
+    assert result.final_texts == {path: f"{head}x = 1\n"}
+
+
+def test_the_same_seed_gives_the_same_events_and_another_another_order() -> None:
+    old = {f"demo/m{number}.py": "def f():\n    return 1\n" for number in range(8)}
+    new = {path: text.replace("1", "g(2)") for path, text in old.items()}
+    session = EditSession.compare("demo", "demo 1 -> 2", old, new)
+    again = EditSession.compare("demo", "demo 1 -> 2", dict(reversed(old.items())), dict(reversed(new.items())))
+    assert list(session.events(3)) == list(session.events(3)) == list(again.events(3))
+    orders = {tuple(event.path for event in session.events(seed)) for seed in range(5)}
+    assert len(orders) > 1
+    assert {frozenset(order) for order in orders} == {frozenset(old)}
