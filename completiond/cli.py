@@ -11,6 +11,7 @@ from completiond.commands import bench, daemon, model
 from completiond.commands.complete import complete
 from completiond.commands.demo import demo
 from completiond.commands.doctor import doctor
+from completiond.commands.speedup import speedup
 
 __all__ = ["app", "main"]
 
@@ -45,6 +46,7 @@ app.command()(daemon.status)
 app.command()(daemon.stop)
 app.command()(doctor)
 app.command()(demo)
+app.command()(speedup)
 app.add_typer(model.app, name="model")
 app.add_typer(bench.app, name="bench")
 

@@ -18,7 +18,7 @@ from rich.text import Text
 from completiond.client import connect
 from completiond.commands.errors import reports_errors
 from completiond.commands.place import CursorPlace, find_place
-from completiond.commands.render import figures_line, styled
+from completiond.commands.render import decisions_table, figures_line, styled
 from completiond.complete.request import Chunk, Completion, CompletionRequest, DrafterChoice, Span
 from completiond.config import Config, load_config
 from completiond.engine.sampling_params import SamplingParams
@@ -48,6 +48,9 @@ def complete(
     top_p: Annotated[float, typer.Option(help="Sample from the likeliest tokens that make up this share.")] = 1.0,
     seed: Annotated[int, typer.Option(help="Same seed, same answer, at any temperature.")] = 0,
     drafter: Annotated[str, typer.Option(help="none, ngram or auto; the answer is the same with each.")] = "auto",
+    explain: Annotated[
+        bool, typer.Option(help="Show for each pass what was drafted, why, and what came of it.")
+    ] = False,
     model: Annotated[str | None, typer.Option(help="Catalogue name, folder, .gguf file or hub id.")] = None,
     standalone: Annotated[
         bool, typer.Option("--standalone", help="Load the model here; do not use the daemon.")
@@ -60,7 +63,7 @@ def complete(
     place = find_place(file, line, col, at)
     request = CompletionRequest(
         place.prefix, place.suffix, str(file.absolute()), max_tokens=max_tokens,
-        sampling=SamplingParams(temperature, top_k, top_p, seed), drafter=choice,
+        sampling=SamplingParams(temperature, top_k, top_p, seed), drafter=choice, explain=explain,
     )  # fmt: skip
     paths = Paths.from_environment()
     config = load_config(paths.config_file).with_model(model)
@@ -102,6 +105,7 @@ def _run_in_daemon(
         "topP": request.sampling.top_p,
         "seed": request.sampling.seed,
         "drafter": request.drafter,
+        "explain": request.explain,
         "stream": show is not None,
         "waitUntilReady": True,
     }
@@ -149,5 +153,7 @@ def _print(completion: dict[str, Any], place: CursorPlace, as_json: bool, stream
         Console(soft_wrap=True, highlight=False).print(Text.assemble((line, "dim"), styled(spans)))
     else:
         typer.echo(completion["text"])
+    if completion["decisions"]:
+        Console(stderr=True).print(decisions_table(completion["decisions"]))
     note = f"no suggestion ({completion['stop_reason']}) · " if not completion["text"] else ""
     Console(stderr=True, soft_wrap=True).print(note + figures_line(completion), style="dim", highlight=False)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from rich.table import Table
 from rich.text import Text
 
 from completiond.complete.request import Span
 
-__all__ = ["figures_line", "in_context", "legend", "styled"]
+__all__ = ["decisions_table", "figures_line", "in_context", "legend", "styled"]
 
 _STYLES = {"model": "bold cyan", "ngram": "bold green"}
 _OTHER_STYLE = "bold magenta"
@@ -38,6 +39,19 @@ def legend(sources: Iterable[str] = ("model", "ngram")) -> Text:
     for source in sources:
         parts += [("■ ", _STYLES.get(source, _OTHER_STYLE)), f"{_NAMES.get(source, source)}  "]
     return Text.assemble(*parts)
+
+
+def decisions_table(decisions: Iterable[dict[str, Any]]) -> Table:
+    """Pass by pass: where the draft was from, how much agreed before it, what was checked, expected and accepted."""
+    view = Table(title="drafts, pass by pass")
+    for name in ("from", "match", "proposed", "checked", "expected", "accepted", "ms"):
+        view.add_column(name, justify="left" if name == "from" else "right")
+    for one in decisions:
+        origin = f"{one['source']}: {one['origin']}" if one["origin"] else one["source"]
+        numbers = (one["match"], one["proposed"], one["checked"])
+        expected = f"{one['expected']:.1f}"
+        view.add_row(origin, *map(str, numbers), expected, str(one["accepted"]), f"{one['pass_ms']:.0f}")
+    return view
 
 
 def figures_line(completion: dict[str, Any]) -> str:

@@ -78,7 +78,9 @@ class Completer:
         ``arrived`` is when the request came, by ``time.perf_counter``. Closing the iterator stops after the current
         pass. Raises UsageError for a request that cannot fit.
         """
-        max_tokens = request.max_tokens or self.config.completion.max_tokens
+        max_tokens = self.config.completion.max_tokens if request.max_tokens is None else request.max_tokens
+        if max_tokens < 1:
+            raise UsageError(f"max_tokens is {max_tokens}.", "Use a positive number.")
         prompt = self.prompt(request, max_tokens)
         drafter = self.drafter(request.drafter, self._draft_text(request))
         drafter.reset(prompt.prefix_ids, (prompt.suffix_ids,))
@@ -94,6 +96,7 @@ class Completer:
             answer.attribute(step.accepted, step.source)
             chunk = answer.take_chunk() if step.stop_reason is None else answer.close(step.stop_reason)
             yield _with_line_end(chunk, line_end) if chunk else None
+        decisions = self.policy.take_decisions() if self.policy else []
         spans = tuple(Span(span.text.replace("\n", line_end), span.source) for span in answer.spans)
         yield Completion(
             text=answer.text.replace("\n", line_end),
@@ -110,6 +113,7 @@ class Completer:
             stop_reason=step.stop_reason if answer.text and step.stop_reason else "empty",
             model=self.config.model.name,
             device=str(self.target.device),
+            decisions=tuple(decisions) if request.explain else (),
         )
 
 

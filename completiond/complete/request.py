@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from completiond.engine.sampling_params import SamplingParams
+from completiond.spec.policy import Decision
 
 __all__ = [
     "Chunk",
@@ -38,6 +39,7 @@ class CompletionRequest:
     max_tokens: int | None = None
     sampling: SamplingParams = field(default_factory=SamplingParams)
     drafter: DrafterChoice = "auto"
+    explain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,8 @@ class Completion:
     stop_reason: str
     model: str
     device: str
+    decisions: tuple[Decision, ...] = ()
+    """What was drafted in each pass and why, if the request asked to have it explained."""
 
 
 @dataclass(frozen=True, slots=True)

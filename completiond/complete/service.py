@@ -101,12 +101,12 @@ class LocalService:
                 "Ask again in a moment.",
             )
         arrived = time.perf_counter()
-        key = (request.client_id, request.document_id)
         stream = _Stream()
-        if request.document_id:
-            if (older := self._streams.get(key)) is not None:
-                older.fail(SupersededError())
-            self._streams[key] = stream
+        # A request without a document supersedes none and is superseded by none.
+        key = (request.client_id, request.document_id or f"request {id(stream)}")
+        if (older := self._streams.get(key)) is not None:
+            older.fail(SupersededError())
+        self._streams[key] = stream
         try:
             self._submit(request, arrived, stream)
             while (item := await stream.items.get()) is not _END:

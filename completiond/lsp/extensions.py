@@ -32,7 +32,7 @@ _REQUEST_FAILED: Final = -32803
 _DRAFTERS: Final[tuple[DrafterChoice, ...]] = ("auto", "ngram", "none")
 _PARAMS: Final = frozenset(
     {"path", "prefix", "suffix", "maxTokens", "temperature", "topK", "topP", "seed", "drafter"}
-    | {"stream", "waitUntilReady"}
+    | {"stream", "waitUntilReady", "explain"}
 )
 
 T = TypeVar("T")
@@ -42,8 +42,8 @@ async def complete(ls: CompletionServer, params: Any) -> dict[str, Any]:
     """Answer ``completiond/complete`` with a Completion, its keys in snake_case.
 
     ``params``: ``prefix``, and optionally ``path``, ``suffix``, ``maxTokens``, ``temperature``, ``topK``, ``topP``,
-    ``seed``, ``drafter``, ``stream`` (send ``completiond/chunk`` notifications on the way) and ``waitUntilReady``. A
-    newer request of the same client for the same non-empty ``path`` supersedes an older one.
+    ``seed``, ``drafter``, ``explain``, ``stream`` (send ``completiond/chunk`` notifications on the way) and
+    ``waitUntilReady``. A newer request of the same client for the same non-empty ``path`` supersedes an older one.
     """
     counters, service = ls.host.counters, ls.host.service
     counters.requests += 1
@@ -139,6 +139,7 @@ def _request(client_id: str, message_id: object, params: Any) -> CompletionReque
             seed=_value(params, "seed", int, 0),
         ),
         drafter=drafter,
+        explain=_value(params, "explain", bool, False),
     )
 
 

@@ -11,6 +11,7 @@ __all__ = ["MAX_ADDED_LINES", "cut_replacement", "cut_tests", "long_cuts"]
 
 MAX_ADDED_LINES: Final = 40
 _ALIKE: Final = 0.6
+_MAX_EXACT_CHARS: Final = 300
 _DEFINITION: Final = re.compile(r"\s*(async\s+def|def|class)\b|\s*@")
 _TEST: Final = re.compile(r"\s*(async\s+)?def test_")
 _BEFORE_TEST: Final = re.compile(r"\s*[@#]")
@@ -73,4 +74,7 @@ def _alike(old: str, new: str) -> bool:
     if not old.strip() or not new.strip():
         return old.strip() == new.strip()
     matcher = SequenceMatcher(None, old.strip(), new.strip(), autojunk=False)
-    return matcher.quick_ratio() >= _ALIKE and matcher.ratio() >= _ALIKE
+    if matcher.quick_ratio() < _ALIKE:
+        return False
+    # of long lines with few different characters the exact ratio would take minutes
+    return max(len(old), len(new)) > _MAX_EXACT_CHARS or matcher.ratio() >= _ALIKE

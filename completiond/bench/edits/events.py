@@ -17,7 +17,7 @@ from completiond.paths import Paths
 
 __all__ = ["generate_events"]
 
-EventId = tuple[str, int]
+_EventId = tuple[str, int]
 
 
 def generate_events(
@@ -56,9 +56,9 @@ def _sessions(paths: Paths, projects: Collection[str], on_step: Callable[[str], 
                 yield EditSession.compare(history.project, name, old_texts, new_texts)
 
 
-def _choose(events: Iterable[EditEvent], limit: int, seed: int) -> frozenset[EventId]:
+def _choose(events: Iterable[EditEvent], limit: int, seed: int) -> frozenset[_EventId]:
     """Deal from the classes in turn, and within a class from the projects in turn."""
-    found: dict[str, dict[str, list[EventId]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[str, dict[str, list[_EventId]]] = defaultdict(lambda: defaultdict(list))
     for event in events:
         found[event.kind][event.project].append((event.session, event.index))
     randomness = random.Random(seed)
@@ -69,12 +69,12 @@ def _choose(events: Iterable[EditEvent], limit: int, seed: int) -> frozenset[Eve
     return frozenset(islice(_in_turn(kinds), limit))
 
 
-def _in_turn(groups: Iterable[Iterable[EventId]]) -> Iterator[EventId]:
+def _in_turn(groups: Iterable[Iterable[_EventId]]) -> Iterator[_EventId]:
     """One of each group, then the next of each, until all are empty."""
     return (item for round_ in zip_longest(*groups) for item in round_ if item is not None)
 
 
-def _only(chosen: Collection[EventId], events: Iterable[EditEvent]) -> Iterator[EditEvent]:
+def _only(chosen: Collection[_EventId], events: Iterable[EditEvent]) -> Iterator[EditEvent]:
     """The chosen events, each with the changes since the chosen one before it."""
     changes: tuple[DocumentChange, ...] = ()
     for event in events:

@@ -13,7 +13,7 @@ from completiond.bench.edits.tokens import COMMON_NAMES, Token, are_formatted_al
 
 __all__ = ["FileDiff", "Hunk", "diff_texts"]
 
-_MAX_CHANGED: Final = 400
+_MAX_CHANGED_LINES: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +75,7 @@ def diff_texts(path: str, old_text: str, new_text: str) -> FileDiff | None:
         return None
     old_lines, new_lines = split_lines(old_text), split_lines(new_text)
     spans = list(_slide(_changes(old_lines, new_lines), new_lines))
-    if (
-        sum(old_end - old_start + new_end - new_start for old_start, old_end, new_start, new_end in spans)
-        > _MAX_CHANGED
-    ):
+    if sum(i2 - i1 + j2 - j1 for i1, i2, j1, j2 in spans) > _MAX_CHANGED_LINES:
         return None
     # the neighbours too: a new line is compared with them
     old = parse_source(old_text, old_lines, {line for span in spans for line in range(span[0] - 1, span[1] + 1)})

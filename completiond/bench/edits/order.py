@@ -14,11 +14,11 @@ from completiond.bench.edits.tokens import COMMON_NAMES, Token
 
 __all__ = ["order_hunks"]
 
-Place = tuple[int, int]
+_Place = tuple[int, int]
 """A hunk: number of the diff, number of the hunk in it."""
 
 
-def order_hunks(diffs: Sequence[FileDiff], seed: str) -> list[Place]:
+def order_hunks(diffs: Sequence[FileDiff], seed: str) -> list[_Place]:
     """Each hunk once.
 
     One that adds or changes a def, a class or an import comes before those whose added lines name it (where two wait
@@ -30,7 +30,7 @@ def order_hunks(diffs: Sequence[FileDiff], seed: str) -> list[Place]:
         (file, number): (ranks[file], number) for file, diff in enumerate(diffs) for number in range(len(diff.hunks))
     }
     followers = _followers(diffs, keys)
-    num_waiting_for: dict[Place, int] = defaultdict(int)
+    num_waiting_for: dict[_Place, int] = defaultdict(int)
     for later in followers.values():
         for place in later:
             num_waiting_for[place] += 1
@@ -75,14 +75,14 @@ def _file_ranks(diffs: Sequence[FileDiff], randomness: random.Random) -> list[in
     return [position for _, position in sorted(zip(order, range(len(order)), strict=True))]
 
 
-def _followers(diffs: Sequence[FileDiff], keys: Mapping[Place, tuple[int, int]]) -> Mapping[Place, list[Place]]:
+def _followers(diffs: Sequence[FileDiff], keys: Mapping[_Place, tuple[int, int]]) -> Mapping[_Place, list[_Place]]:
     """For each hunk those that have to come after it."""
-    uses: dict[str, list[Place]] = defaultdict(list)
+    uses: dict[str, list[_Place]] = defaultdict(list)
     for place in keys:
         diff = diffs[place[0]]
         for name in _names(diff.new_tokens(diff.hunks[place[1]])):
             uses[name].append(place)
-    later: dict[Place, set[Place]] = {}
+    later: dict[_Place, set[_Place]] = {}
     for place in keys:
         diff = diffs[place[0]]
         everywhere, here = _defined_names(diff, diff.hunks[place[1]])

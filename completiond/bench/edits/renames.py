@@ -14,7 +14,7 @@ __all__ = ["Renames"]
 _MIN_PLACES: Final = 3
 _MAX_PAIRS: Final = 2
 
-Pair = tuple[str, str]
+_Pair = tuple[str, str]
 
 
 class Renames:
@@ -22,7 +22,7 @@ class Renames:
 
     def __init__(self, diffs: Iterable[FileDiff]) -> None:
         self._num_places = Counter(pair for diff in diffs for hunk in diff.hunks for pair in _pairs(diff, hunk, True))
-        self._begun: set[Pair] = set()
+        self._begun: set[_Pair] = set()
 
     def note(self, diff: FileDiff, hunk: Hunk) -> bool:
         """Take note of a hunk that is being made. Say whether all it does is to rename what was renamed before, and is
@@ -35,7 +35,7 @@ class Renames:
         return is_repeated
 
 
-def _pairs(diff: FileDiff, hunk: Hunk, code_only: bool) -> frozenset[Pair]:
+def _pairs(diff: FileDiff, hunk: Hunk, code_only: bool) -> frozenset[_Pair]:
     """The old and new names, at most two, that are all a hunk changes; none for other hunks."""
     old, new = list(words(diff.old_tokens(hunk))), list(words(diff.new_tokens(hunk)))
     if len(old) != len(new):

@@ -25,7 +25,6 @@ _KINDS: Final[dict[str, TokenKind]] = {
 }
 _WORD: Final = re.compile(r"\w+|[^\w\s]")
 
-
 COMMON_NAMES: Final = frozenset(name for kind in (dict, list, set, str, bytes) for name in dir(kind))
 """Names that are mostly not the project's own: two files that have one in common need not be about the same thing."""
 

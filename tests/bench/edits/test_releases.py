@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -173,7 +174,7 @@ def test_real_releases_are_replayed_to_the_last_character(model_paths: Paths) ->
 
 def test_the_command_ends_with_a_line_of_json(model_paths: Paths) -> None:
     command = [sys.executable, "-m", "completiond.bench.edits", "--json", "--project", "httpx", "--limit", "30"]
-    environment = {"COMPLETIOND_CACHE_DIR": str(model_paths.cache_dir), "PATH": "", "COLUMNS": "100"}
+    environment = {**os.environ, "COMPLETIOND_CACHE_DIR": str(model_paths.cache_dir), "COLUMNS": "100"}
     process = subprocess.run(
         command, env=environment, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=True
     )
