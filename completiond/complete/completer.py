@@ -63,7 +63,9 @@ class Completer:
     def drafter(self, choice: str, text: DraftText | None = None) -> Drafter:
         """``auto`` is the configured drafter, and the n-gram dictionary when that is ``auto`` too."""
         choice = self.config.spec.drafter if choice == "auto" else choice
-        return NoDrafter() if choice == "none" else NGramDrafter(text)
+        if choice == "none":
+            return NoDrafter()
+        return NGramDrafter(text, self.policy.rate) if self.policy else NGramDrafter(text)
 
     def _draft_text(self, request: CompletionRequest) -> DraftText | None:
         """The open documents, if the request's is one of them; a request from elsewhere has no business with them."""

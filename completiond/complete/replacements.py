@@ -12,29 +12,32 @@ __all__ = ["Replacement", "between", "swaps_of"]
 
 _WORD_END = re.compile(r"\w*\Z")
 _WORD_START = re.compile(r"\w*")
+_MAX_WORD_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """``old`` became ``new``; ``left`` and ``right`` are the parts of words that both share at their sides."""
+    """``old`` became ``new``, at ``start_chars`` of both texts; ``left`` and ``right`` are the parts of words that both
+    share at its sides.
+    """
 
     old: str
     new: str
     left: str
     right: str
+    start_chars: int
 
 
 def between(before: str, after: str) -> Replacement:
     """The one stretch in which two texts differ."""
-    limit = min(len(before), len(after))
-    start = next((i for i in range(limit) if before[i] != after[i]), limit)
-    limit -= start
-    end = next((i for i in range(limit) if before[-1 - i] != after[-1 - i]), limit)
+    start = _num_common(before, after)
+    end = _num_common(before[start:][::-1], after[start:][::-1])
     old, new = before[start : len(before) - end], after[start : len(after) - end]
-    left, right = _WORD_END.search(before[:start]), _WORD_START.match(before, len(before) - end)
+    left = _WORD_END.search(before[max(0, start - _MAX_WORD_CHARS) : start])
+    right = _WORD_START.match(before, len(before) - end, len(before) - end + _MAX_WORD_CHARS)
     assert left is not None, "matches the empty string"
     assert right is not None, "matches the empty string"
-    return Replacement(old, new, left[0], right[0])
+    return Replacement(old, new, left[0], right[0], start)
 
 
 def swaps_of(replacement: Replacement, tokenizer: TextTokenizer) -> list[Swap]:
@@ -48,6 +51,18 @@ def swaps_of(replacement: Replacement, tokenizer: TextTokenizer) -> list[Swap]:
     swaps = []
     for lead in ("", " "):
         pair = tuple(tokenizer.encode(lead + old)), tuple(tokenizer.encode(lead + new))
-        if max(map(len, pair)) <= MAX_SWAP_TOKENS:
+        if all(pair) and max(map(len, pair)) <= MAX_SWAP_TOKENS:
             swaps.append(pair)
     return swaps
+
+
+def _num_common(one: str, other: str) -> int:
+    """Length of the common beginning, by bisection: comparing slices is far faster than comparing characters."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -8,7 +8,7 @@ drafter looks for the place where it comes back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from completiond.spec.drafter import NO_DRAFT, Draft
@@ -24,8 +24,6 @@ BEHIND, AHEAD = 4, 24
 """How far around the place that was left the drafter looks for where the text comes back, in tokens."""
 
 MAX_SWAPS = 8
-KEEP_PROBABILITY = 0.1
-"""A guess is drafted while the chance that it and all before it are accepted is at least this; policies cut further."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +52,24 @@ class _Copy:
     origin: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    """A draft, and for each of its tokens how far behind the copy's place it is from."""
+
+    copy: _Copy
+    token_ids: list[int]
+    places: list[int]
+
+
 class NGramDrafter:
     """A Drafter over the prompt's text, the answer so far and ``text``."""
 
     source = "ngram"
 
-    def __init__(self, text: DraftText | None = None) -> None:
+    def __init__(self, text: DraftText | None = None, rank: Callable[[Draft], float] = lambda draft: 0.0) -> None:
+        """``rank`` says what a draft is worth (a policy's estimate); without, places are tried in a fixed order."""
         self._text = text
+        self._rank = rank
         self._session = TokenIndex()
         self._own = self._session.add((), "prompt")
         self._ids: list[int] = []
@@ -68,7 +77,7 @@ class NGramDrafter:
         self._left: _Copy | None = None
         self._resume: _Copy | None = None
         self._written_since: list[int] = []
-        self._proposed: tuple[_Copy, Sequence[int], Sequence[int]] | None = None
+        self._proposed: _Proposal | None = None
 
     def reset(self, context_ids: Sequence[int], other_ids: Sequence[Sequence[int]] = ()) -> None:
         """See Drafter.reset. Costs one pass over the tokens."""
@@ -85,23 +94,27 @@ class NGramDrafter:
             self._left = self._resume = _Copy(self._text.index, replaced, replaced.start, 0, "replaced")
 
     def propose(self, budget: int) -> Draft:
-        """See Drafter.propose."""
+        """See Drafter.propose. Of several places to copy from, the one that ranks highest, the first of equals."""
         self._proposed = None
-        copy = self._choose() if budget > 0 else None
-        if copy is None:
+        drafts = [self._draft(copy, budget) for copy in self._candidates()] if budget > 0 else []
+        if not drafts:
             return NO_DRAFT
-        probability = acceptance_guess(copy.match)
-        count = min(budget, draft_length(probability))
-        copied = copy.index.tokens(copy.run, copy.place, count + MAX_SWAP_TOKENS)
+        draft, self._proposed = max(drafts, key=lambda one: self._rank(one[0]))
+        return draft
+
+    def _draft(self, copy: _Copy, budget: int) -> tuple[Draft, _Proposal]:
+        """The text at ``copy``, with the replacements that are under way made in it."""
+        copied = copy.index.tokens(copy.run, copy.place, budget)
         token_ids, places = apply_swaps(copied, self._swaps)
-        token_ids = token_ids[:count]
-        self._proposed = (copy, token_ids, places)
-        return Draft(tuple(token_ids), (probability,) * len(token_ids), self.source, copy.origin, copy.match)
+        token_ids = token_ids[:budget]
+        probabilities = (acceptance_guess(copy.origin, copy.match),) * len(token_ids)
+        draft = Draft(tuple(token_ids), probabilities, self.source, copy.origin, copy.match)
+        return draft, _Proposal(copy, token_ids, places)
 
     def observe(self, token_ids: Sequence[int]) -> None:
         """See Drafter.observe. Follows the copied text, and notes where the model left it."""
         if self._proposed is not None:
-            copy, guessed, places = self._proposed
+            copy, guessed, places = self._proposed.copy, self._proposed.token_ids, self._proposed.places
             agreed = _agreement(guessed, token_ids)
             if agreed < len(guessed):
                 self._left = _Copy(copy.index, copy.run, copy.place + places[agreed], copy.match, copy.origin)
@@ -116,22 +129,18 @@ class NGramDrafter:
         self._session.extend(self._own, token_ids)
         self._resume = self._back_in_step()
 
-    def _choose(self) -> _Copy | None:
-        """The best place to copy from: a long match anywhere, else the neighbourhood of the last place, else a short
-        match.
+    def _candidates(self) -> list[_Copy]:
+        """Places to copy from: a long match anywhere, the neighbourhood of the last place, a match of the text as it
+        would read without the replacements under way, a short match.
         """
-        best = self._longest(self._ids[-MAX_MATCH:])
-        if self._swaps and (best is None or best.match < STRONG_MATCH):
-            plain = undo_swaps(self._ids[-MAX_MATCH:], self._swaps)
-            if (
-                plain != self._ids[-MAX_MATCH:]
-                and (other := self._longest(plain))
-                and other.match > (best.match if best else 0)
-            ):
-                best = other
-        if best is not None and best.match >= STRONG_MATCH:
-            return best
-        return self._resume or best
+        tail = self._ids[-MAX_MATCH:]
+        best = self._longest(tail)
+        plain = undo_swaps(tail, self._swaps) if self._swaps else tail
+        other = self._longest(plain) if plain != tail else None
+        found = [best, other, self._resume]
+        if best is None or best.match < STRONG_MATCH:
+            found = [self._resume, other, best]
+        return [copy for copy in found if copy is not None]
 
     def _longest(self, context_ids: Sequence[int]) -> _Copy | None:
         """The place of the longest match; among equals the one where most places agree on the next token, then the
@@ -179,17 +188,11 @@ class NGramDrafter:
             self._swaps = [(old, new), *(swap for swap in self._swaps if swap[0] != old)][:MAX_SWAPS]
 
 
-def acceptance_guess(match_length: int) -> float:
+def acceptance_guess(origin: str, match_length: int) -> float:
     """Chance that one copied token is right after ``match_length`` agreeing tokens, until a policy has measured it."""
+    if origin == "replaced":
+        return 0.8
     return min(0.95, 0.35 + 0.1 * match_length)
-
-
-def draft_length(probability: float) -> int:
-    """How many tokens stay above KEEP_PROBABILITY when each is accepted with ``probability``."""
-    length, chance = 0, probability
-    while chance >= KEEP_PROBABILITY:
-        length, chance = length + 1, chance * probability
-    return length
 
 
 def longest_match_naive(context_ids: Sequence[int], runs: Sequence[Sequence[int]]) -> int:

@@ -9,8 +9,10 @@ writes, its chances go on being counted, and it comes back when they rise.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Protocol
 
 from completiond.spec.drafter import NO_DRAFT, Draft
@@ -23,6 +25,7 @@ PRIOR_WEIGHT = 4.0
 """Counts that the drafter's own estimate stands for, before anything was seen."""
 COST_STEP = 0.05
 """Weight of one pass in the running cost of its size; the machine's speed drifts, and other programs run on it."""
+KEEP_PROBABILITY = 0.1
 MIN_GAIN = 1.02
 """Expected gain over plain decoding below which a draft is left out: estimates are noisy, plain decoding is not."""
 
@@ -54,11 +57,14 @@ class Policy(Protocol):
 
 
 class FixedPolicy:
-    """Checks whatever is proposed."""
+    """Believes the drafter: checks guesses while the chance that all of them are right is at least KEEP_PROBABILITY."""
 
     def trim(self, draft: Draft) -> Draft:
         """See Policy.trim."""
-        return draft
+        chances = accumulate(draft.probabilities, operator.mul)
+        return draft.cut(
+            next((i for i, chance in enumerate(chances) if chance < KEEP_PROBABILITY), len(draft.token_ids))
+        )
 
     def observe(self, proposed: Draft, checked: Draft, written_ids: Sequence[int], pass_ms: float, timed: bool) -> None:
         """See Policy.observe."""
@@ -114,17 +120,24 @@ class MeasuredPolicy:
 
     def trim(self, draft: Draft) -> Draft:
         """See Policy.trim."""
-        plain_rate = 1.0 / self.costs.pass_ms(1)
-        best_length, best_rate = 0, plain_rate * MIN_GAIN
+        length, _ = self._best(draft)
+        return draft.cut(length) if length else NO_DRAFT
+
+    def rate(self, draft: Draft) -> float:
+        """Expected tokens per millisecond with the best part of ``draft``: what a drafter ranks several by."""
+        return self._best(draft)[1]
+
+    def _best(self, draft: Draft) -> tuple[int, float]:
+        """The length to check, and its expected rate."""
+        best_length, best_rate = 0, MIN_GAIN / self.costs.pass_ms(1)
         expected, chance = 1.0, 1.0
-        limit = min(len(draft.token_ids), self.costs.max_tokens - 1)
-        for depth in range(limit):
+        for depth in range(min(len(draft.token_ids), self.costs.max_tokens - 1)):
             chance *= self.acceptance(draft, depth)
             expected += chance
             rate = expected / self.costs.pass_ms(depth + 2)
             if rate > best_rate:
                 best_length, best_rate = depth + 1, rate
-        return draft.cut(best_length) if best_length else NO_DRAFT
+        return best_length, best_rate
 
     def acceptance(self, draft: Draft, depth: int) -> float:
         """Chance that guess ``depth`` is right if those before it are: counts, with the drafter's estimate as a

@@ -59,8 +59,8 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """``tokens[start:end]``: the keys of all pairs in it, sorted, and the place behind each pair; equal keys oldest
-    first.
+    """The keys of all pairs whose second token is in ``tokens[start:end]``, sorted, and the place behind each pair;
+    equal keys oldest first.
     """
 
     start: int
@@ -112,6 +112,7 @@ class TokenIndex:
         self._tokens[run.end : end] = token_ids
         self._tokens[end] = _BORDER
         run.end, self._size = end, end + 1
+        self._sort_tail()
 
     def remove(self, run: Run) -> None:
         """Take a run out; when half of all is dead, the rest is packed and the memory freed. Places become invalid
@@ -120,9 +121,9 @@ class TokenIndex:
         if not run.alive:
             return
         run.alive = False
-        self._dead_tokens += run.end - run.start
+        self._dead_tokens += run.end - run.start + 1
         if 2 * self._dead_tokens >= self._size:
-            self._pack()
+            self.pack()
 
     def tokens(self, run: Run, place: int, count: int) -> tuple[int, ...]:
         """At most ``count`` tokens of ``run`` from ``place`` on."""
@@ -169,11 +170,15 @@ class TokenIndex:
             high = int(np.searchsorted(block.keys, key, side="right"))
             if high > low:
                 found.append(block.places[low:high])
-        start = self._blocks[-1].end if self._blocks else 0
-        tail = self._tokens[start : self._size]
+        start = self._sorted_end
+        tail = self._tokens[start - 1 : self._size]
         ends = np.flatnonzero(tail[1:] == second)
-        found.append((ends[tail[ends] == first] + (start + 2)).astype(np.int32))
+        found.append((ends[tail[ends] == first] + (start + 1)).astype(np.int32))
         return np.concatenate(found)
+
+    @property
+    def _sorted_end(self) -> int:
+        return self._blocks[-1].end if self._blocks else 1
 
     def _run_at(self, place: int) -> Run:
         return self._runs[bisect.bisect_right(self._starts, place) - 1]
@@ -186,11 +191,11 @@ class TokenIndex:
 
     def _sort_tail(self) -> None:
         """Make a block of the unsorted rest when it is long, and merge blocks until each is twice the next."""
-        start = self._blocks[-1].end if self._blocks else 0
-        # A block ends with a border, so that no pair lies across two blocks.
-        if self._size - start <= TAIL_TOKENS:
+        # The border behind the newest run stays out: that run can still grow, and then it is none any more.
+        start, end = self._sorted_end, self._size - 1
+        if end - start <= TAIL_TOKENS:
             return
-        self._blocks.append(self._block(start, self._size))
+        self._blocks.append(self._block(start, end))
         while len(self._blocks) > 1:
             older, newer = self._blocks[-2:]
             if older.end - older.start >= 2 * (newer.end - newer.start):
@@ -198,20 +203,21 @@ class TokenIndex:
             self._blocks[-2:] = [self._block(older.start, newer.end)]
 
     def _block(self, start: int, end: int) -> _Block:
-        tokens = self._tokens[start:end].astype(np.int64)
+        tokens = self._tokens[start - 1 : end].astype(np.int64)
         keys = (tokens[:-1] << 32) | tokens[1:]
         inside = np.flatnonzero((tokens[:-1] != _BORDER) & (tokens[1:] != _BORDER))
         keys = keys[inside]
         order = np.argsort(keys, kind="stable")
-        return _Block(start, end, keys[order], (inside[order] + (start + 2)).astype(np.int32))
+        return _Block(start, end, keys[order], (inside[order] + (start + 1)).astype(np.int32))
 
-    def _pack(self) -> None:
+    def pack(self) -> None:
+        """Free the memory of removed runs now. Places become invalid."""
         alive = [(run, self._tokens[run.start : run.end].copy()) for run in self._runs if run.alive]
-        self._tokens = np.full(2 * TAIL_TOKENS, _BORDER, dtype=np.int32)
+        room = sum(run.end - run.start + 1 for run, _ in alive)
+        self._tokens = np.full(max(2 * TAIL_TOKENS, room + 2), _BORDER, dtype=np.int32)
         self._size, self._blocks, self._runs, self._starts, self._dead_tokens = 1, [], [], [], 0
         for run, token_ids in alive:
             run.start, run.end = self._size, self._size + len(token_ids)
-            self._reserve(run.end + 1)
             self._tokens[run.start : run.end] = token_ids
             self._tokens[run.end] = _BORDER
             self._size = run.end + 1

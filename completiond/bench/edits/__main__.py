@@ -28,7 +28,7 @@ def count(
 ) -> None:
     """Count the edits of each class between releases of open-source packages."""
     with Console(stderr=True).status("comparing releases") as status:
-        summary = summarise(generate_events(Paths.from_environment(), seed, limit, project, status.update))
+        summary = summarise(generate_events(Paths.from_environment(), seed, limit, project, on_step=status.update))
     print_report(summary.table(), {**summary.as_json(), "seed": seed}, as_json)
 
 

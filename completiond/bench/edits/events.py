@@ -25,6 +25,7 @@ def generate_events(
     seed: int = 0,
     limit: int | None = None,
     projects: Collection[str] | None = None,
+    whole_lines: bool = False,
     on_step: Callable[[str], None] = lambda text: None,
 ) -> Iterator[EditEvent]:
     """Yield the edits between the catalogue's releases, session by session, each in the order a person might have made
@@ -41,10 +42,10 @@ def generate_events(
         raise UsageError(f"No edits of {', '.join(unknown)}.", f"There are those of {', '.join(sorted(known))}.")
     sessions = _sessions(paths, known if projects is None else projects, on_step)
     if limit is None:
-        return chain.from_iterable(session.events(seed) for session in sessions)
+        return chain.from_iterable(session.events(seed, whole_lines) for session in sessions)
     compared = list(sessions)
-    chosen = _choose((event for session in compared for event in session.events(seed)), limit, seed)
-    return chain.from_iterable(_only(chosen, session.events(seed)) for session in compared)
+    chosen = _choose((event for session in compared for event in session.events(seed, whole_lines)), limit, seed)
+    return chain.from_iterable(_only(chosen, session.events(seed, whole_lines)) for session in compared)
 
 
 def _sessions(paths: Paths, projects: Collection[str], on_step: Callable[[str], None]) -> Iterator[EditSession]:

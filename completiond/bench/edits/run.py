@@ -88,7 +88,7 @@ def run_oracle(events: Iterable[EditEvent], tokenizer: TextTokenizer, budget: Pr
             continue
         for arm in ARMS:
             target = OracleTarget(prompt.token_ids, answer_ids, vocab_size)
-            drafter = _drafter(arm, texts[arm])
+            drafter = _drafter(arm, texts[arm], policies[arm])
             drafter.reset(prompt.prefix_ids, (suffix_ids,))
             kv = target.new_cache(len(prompt.token_ids) + len(answer_ids))
             steps = generate(
@@ -123,7 +123,7 @@ def run_model(
         text = desk.follow(event)["edits"]
         prompt = build_prompt(event.prefix, event.suffix, completer.tokenizer, completer.fim, budget)
         plain = _decode(completer, prompt, NoDrafter(), sampler, max_tokens)
-        drafted = _decode(completer, prompt, NGramDrafter(text), sampler, max_tokens)
+        drafted = _decode(completer, prompt, completer.drafter("ngram", text), sampler, max_tokens)
         plain_ids = [token_id for step in plain for token_id in step.token_ids]
         equal = plain_ids == [token_id for step in drafted for token_id in step.token_ids]
         yield ModelRun(event, plain, drafted, equal, _visible(event, plain_ids, completer.tokenizer))
@@ -147,5 +147,5 @@ def _visible(event: EditEvent, token_ids: Sequence[int], tokenizer: TextTokenize
     )
 
 
-def _drafter(arm: str, text: DraftText | None) -> Drafter:
-    return NoDrafter() if arm == "none" else NGramDrafter(text)
+def _drafter(arm: str, text: DraftText | None, policy: MeasuredPolicy) -> Drafter:
+    return NoDrafter() if arm == "none" else NGramDrafter(text, policy.rate)

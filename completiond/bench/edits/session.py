@@ -43,11 +43,13 @@ class EditSession:
         )
         return cls(project, name, old_texts, tuple(diff for diff in diffs if diff is not None))
 
-    def events(self, seed: int = 0) -> Generator[EditEvent, None, tuple[DocumentChange, ...]]:
+    def events(
+        self, seed: int = 0, whole_lines: bool = False
+    ) -> Generator[EditEvent, None, tuple[DocumentChange, ...]]:
         """Make all hunks in an order a person might, and yield an event for each that a completion could help with.
 
         At an event every later hunk is still undone, so nothing of the new release can be read before it is typed.
-        Returns the changes after the last event.
+        ``whole_lines`` deletes and types replaced lines as a whole. Returns the changes after the last event.
         """
         workspace, classifier = Workspace(self.old_texts, self.diffs), Classifier(self.diffs)
         edited: dict[str, None] = {}  # the latest last
@@ -56,7 +58,7 @@ class EditSession:
         for file, number in order_hunks(self.diffs, f"{seed} {self.name}"):
             diff = self.diffs[file]
             path, hunk = diff.path, diff.hunks[number]
-            edit = edit_of(hunk)
+            edit = edit_of(hunk, whole_lines)
             start = workspace.offset_chars(path, number)
             cursor = start + len(edit.before)
             changes += _opening(path, start, edit)

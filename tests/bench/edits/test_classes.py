@@ -62,6 +62,12 @@ def test_arguments_on_lines_of_their_own_and_constructors() -> None:
     assert one(old, new).kinds == [("entry", "height,"), ("signature", ", 2")]
 
 
+def test_a_call_that_stays_the_same_in_a_changed_line_does_not_count() -> None:
+    old = "def send(data):\n    return data\n\n\nx = [send(1), 2]\n"
+    new = old.replace("(data)", "(data, limit=0)").replace("2]", "3]")
+    assert one(old, new).kinds == [("replace", ", limit=0"), ("replace", "3")]
+
+
 def test_an_annotation_changes_no_call() -> None:
     old = "def send(data):\n    return data\n\n\nsend(1)\n"
     new = "def send(data: int) -> int:\n    return data\n\n\nsend(2)\n"

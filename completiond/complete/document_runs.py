@@ -1,0 +1,176 @@
+"""One open document as runs of tokens in an index, kept current edit by edit.
+
+The text is indexed once when the document is opened. An edit does not touch that: the lines around it are indexed anew
+as a run of their own, which the next edit at the same place replaces, and what was there before stays a source too
+(the best draft for a rewrite is often the old text). When such runs have become many, the document is indexed afresh.
+Lines are tokenised once per distinct text.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from completiond.complete.replacements import Replacement, between, swaps_of
+from completiond.complete.request import LineEdit
+from completiond.complete.tokens import TextTokenizer
+from completiond.spec.swaps import Swap
+from completiond.spec.token_index import Run, TokenIndex
+
+__all__ = ["MAX_SWAPS", "DocumentRuns"]
+
+LINES_BEFORE, LINES_AFTER = 3, 12
+"""Unchanged lines around an edit that are indexed with it, so that matches reach into it and copies out of it."""
+MAX_SPOT_LINES = 200
+"""Where more was pasted in one place, the document is indexed afresh instead of the place at every key."""
+MAX_EDIT_RUNS = 24
+"""Runs of edits per document before it is indexed afresh."""
+MAX_LINE_CHARS = 2000
+"""Longer lines are left out: minified code is nothing to copy from, and tokenising it at each key would take too
+long.
+"""
+MAX_REPLACED_CHARS = 4000
+MAX_SWAPS = 6
+SPARE_MEMO_LINES = 1000
+
+
+@dataclass(slots=True)
+class _Spot:
+    """The place that is being edited: its lines before, where they are now, and the run they are indexed as."""
+
+    first_line: int
+    num_lines: int
+    original_lines: list[str]
+    run: Run | None = None
+    replaced: Run | None = None
+    replacement: Replacement | None = None
+
+    @property
+    def runs(self) -> list[Run]:
+        return [run for run in (self.run, self.replaced) if run is not None]
+
+
+class DocumentRuns:
+    """The text of one document in ``index``, where all its runs bear ``name``."""
+
+    def __init__(self, index: TokenIndex, tokenizer: TextTokenizer, name: str, lines: Sequence[str]) -> None:
+        """Index a text. ``lines`` have no line ends."""
+        self._index = index
+        self._tokenizer = tokenizer
+        self._name = name
+        self.lines = list(lines)
+        self._memo: dict[str, tuple[int, ...]] = {}
+        self._swaps: deque[Swap] = deque(maxlen=MAX_SWAPS)
+        self._spot: _Spot | None = None
+        self._old_runs: list[Run] = []
+        self._base = self._add(self.lines, "file")
+
+    @property
+    def memo_lines(self) -> int:
+        """Pieces of text whose tokens are remembered."""
+        return len(self._memo)
+
+    @property
+    def swaps(self) -> list[Swap]:
+        """Replacements of words by the user's edits here, newest first."""
+        spot = self._spot
+        newest = swaps_of(spot.replacement, self._tokenizer) if spot and spot.replacement else []
+        return [*newest, *(swap for swap in self._swaps if swap not in newest)]
+
+    def replaced_at(self, line: int) -> Run | None:
+        """What stood until lately where ``line`` (from 0) is now."""
+        spot = self._spot
+        if spot is None or spot.replaced is None or spot.replacement is None:
+            return None
+        before = "\n".join(spot.original_lines)[: spot.replacement.start_chars]
+        first = spot.first_line + before.count("\n")
+        return spot.replaced if first <= line <= first + spot.replacement.new.count("\n") else None
+
+    def edit(self, edit: LineEdit) -> None:
+        """Follow a change."""
+        first, end = edit.first_line, edit.first_line + edit.num_old_lines
+        old_lines = self.lines[first:end]
+        self.lines[first:end] = edit.new_lines
+        spot = self._spot
+        if spot is None or not spot.first_line <= first <= end <= spot.first_line + spot.num_lines:
+            self._leave_spot()
+            spot = self._spot = _Spot(first, len(old_lines), old_lines)
+        spot.num_lines += len(edit.new_lines) - len(old_lines)
+        if spot.num_lines > MAX_SPOT_LINES or len(self._old_runs) > MAX_EDIT_RUNS:
+            self._index_afresh()
+        else:
+            self._index_spot(spot)
+        if len(self._memo) > 2 * len(self.lines) + SPARE_MEMO_LINES:
+            self._forget_old_lines()
+
+    def remove(self) -> None:
+        """Take all of it out of the index."""
+        for run in (self._base, *self._old_runs, *(self._spot.runs if self._spot else ())):
+            self._index.remove(run)
+        self._spot, self._old_runs = None, []
+
+    def _index_afresh(self) -> None:
+        self._leave_spot()
+        self.remove()
+        self._forget_old_lines()
+        self._base = self._add(self.lines, "file")
+
+    def _index_spot(self, spot: _Spot) -> None:
+        """Index the lines around the edit as they are now, and what was deleted there."""
+        for run in spot.runs:
+            self._index.remove(run)
+        begin, end = max(0, spot.first_line - LINES_BEFORE), spot.first_line + spot.num_lines + LINES_AFTER
+        spot.run = self._add(self.lines[begin:end], "edit")
+        now = self.lines[spot.first_line : spot.first_line + spot.num_lines]
+        spot.replacement = between("\n".join(spot.original_lines), "\n".join(now))
+        spot.replaced = None
+        old = spot.replacement.old[:MAX_REPLACED_CHARS]
+        if old.strip():
+            spot.replaced = self._index.add(self._tokenizer.encode(_clean(old)), "edit", self._name)
+
+    def _leave_spot(self) -> None:
+        """The user edits somewhere else now: what the last place left behind becomes history."""
+        if self._spot is None:
+            return
+        swaps = self.swaps
+        self._swaps.clear()
+        self._swaps.extend(swaps[:MAX_SWAPS])
+        self._old_runs += self._spot.runs
+        self._spot = None
+
+    def _add(self, lines: Sequence[str], origin: str) -> Run:
+        ids = list(chain.from_iterable(map(self._encode, _pieces(lines))))
+        return self._index.add(ids, origin, self._name)
+
+    def _encode(self, piece: str) -> tuple[int, ...]:
+        ids = self._memo.get(piece)
+        if ids is None:
+            ids = self._memo[piece] = tuple(self._tokenizer.encode(_clean(piece)))
+        return ids
+
+    def _forget_old_lines(self) -> None:
+        self._memo = {piece: self._memo[piece] for piece in _pieces(self.lines) if piece in self._memo}
+
+
+def _clean(text: str) -> str:
+    """Half a character of UTF-16, which an edit can leave for a moment, cannot be tokenised."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _pieces(lines: Sequence[str]) -> Iterator[str]:
+    """Text cut where tokenisers never join: a non-blank line with the line ends and blank lines behind it.
+
+    Byte-level pre-tokenisers attach a run of line ends to what stands before it, so a cut before the next line's first
+    character changes nothing. (Those that attach them to what follows lose matches at a line's first token only.)
+    """
+    piece: list[str] = []
+    for line in lines:
+        if line.strip() and piece:
+            yield "".join(piece)
+            piece = []
+        if len(line) <= MAX_LINE_CHARS:
+            piece.append(line + "\n")
+    if piece:
+        yield "".join(piece)
