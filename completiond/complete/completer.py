@@ -84,6 +84,8 @@ class Completer:
         if max_tokens < 1:
             raise UsageError(f"max_tokens is {max_tokens}.", "Use a positive number.")
         prompt = self.prompt(request, max_tokens)
+        if self.policy is not None:
+            self.policy.take_decisions()  # an answer that was broken off leaves its own behind
         drafter = self.drafter(request.drafter, self._draft_text(request))
         drafter.reset(prompt.prefix_ids, (prompt.suffix_ids,))
         place = Place.of(_with_line_feeds(request.prefix[-65536:]), _with_line_feeds(request.suffix[:65536]))

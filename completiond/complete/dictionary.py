@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from completiond.complete.document_runs import MAX_SWAPS, DocumentRuns
+from completiond.complete.document_runs import MAX_WORDS, DocumentRuns
 from completiond.complete.request import LineEdit
 from completiond.complete.tokens import TextTokenizer
 from completiond.spec.ngram import DraftText
-from completiond.spec.swaps import Swap
+from completiond.spec.spelling import WordSwap
 from completiond.spec.token_index import BYTES_PER_TOKEN, TokenIndex
 
 __all__ = ["Dictionary", "DocumentKey"]
@@ -87,16 +87,16 @@ class Dictionary:
         document = self._touch(key)
         replaced = document.replaced_at(line) if document else None
         index = self._indexes.get(key[0]) or TokenIndex()
-        return DraftText(index, key[1], replaced, self._swaps(key[0]))
+        return DraftText(index, key[1], replaced, self._words(key[0]), self._tokenizer)
 
-    def _swaps(self, client_id: str) -> tuple[Swap, ...]:
-        """Those of the document used last first; of several for one word the newest."""
-        found: dict[tuple[int, ...], Swap] = {}
+    def _words(self, client_id: str) -> tuple[WordSwap, ...]:
+        """Names under replacement, those of the document used last first; of several for one name the newest."""
+        found: dict[str, WordSwap] = {}
         for (client, _), document in reversed(self._documents.items()):
             if client == client_id:
-                for swap in document.swaps:
+                for swap in document.words:
                     found.setdefault(swap[0], swap)
-        return tuple(found.values())[:MAX_SWAPS]
+        return tuple(found.values())[:MAX_WORDS]
 
     def _touch(self, key: DocumentKey) -> DocumentRuns | None:
         document = self._documents.pop(key, None)

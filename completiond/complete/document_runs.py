@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from completiond.complete.replacements import Replacement, between, swaps_of
+from completiond.complete.replacements import Replacement, between, replaced_words
 from completiond.complete.request import LineEdit
 from completiond.complete.tokens import TextTokenizer
-from completiond.spec.swaps import Swap
+from completiond.spec.spelling import WordSwap
 from completiond.spec.token_index import Run, TokenIndex
 
-__all__ = ["MAX_SWAPS", "DocumentRuns"]
+__all__ = ["MAX_WORDS", "DocumentRuns"]
 
 LINES_BEFORE, LINES_AFTER = 3, 12
 """Unchanged lines around an edit that are indexed with it, so that matches reach into it and copies out of it."""
@@ -32,7 +32,8 @@ MAX_LINE_CHARS = 2000
 long.
 """
 MAX_REPLACED_CHARS = 4000
-MAX_SWAPS = 6
+MAX_WORDS = 8
+"""Names under replacement that are remembered."""
 SPARE_MEMO_LINES = 1000
 
 
@@ -62,7 +63,7 @@ class DocumentRuns:
         self._name = name
         self.lines = list(lines)
         self._memo: dict[str, tuple[int, ...]] = {}
-        self._swaps: deque[Swap] = deque(maxlen=MAX_SWAPS)
+        self._words: deque[WordSwap] = deque(maxlen=MAX_WORDS)
         self._spot: _Spot | None = None
         self._old_runs: list[Run] = []
         self._base = self._add(self.lines, "file")
@@ -73,11 +74,13 @@ class DocumentRuns:
         return len(self._memo)
 
     @property
-    def swaps(self) -> list[Swap]:
-        """Replacements of words by the user's edits here, newest first."""
-        spot = self._spot
-        newest = swaps_of(spot.replacement, self._tokenizer) if spot and spot.replacement else []
-        return [*newest, *(swap for swap in self._swaps if swap not in newest)]
+    def words(self) -> list[WordSwap]:
+        """Names that the user's edits here replaced, newest first."""
+        newest: list[WordSwap] = []
+        if self._spot is not None:
+            now = self.lines[self._spot.first_line : self._spot.first_line + self._spot.num_lines]
+            newest = replaced_words("\n".join(self._spot.original_lines), "\n".join(now))
+        return [*newest, *(swap for swap in self._words if swap not in newest)]
 
     def replaced_at(self, line: int) -> Run | None:
         """What stood until lately where ``line`` (from 0) is now."""
@@ -134,9 +137,9 @@ class DocumentRuns:
         """The user edits somewhere else now: what the last place left behind becomes history."""
         if self._spot is None:
             return
-        swaps = self.swaps
-        self._swaps.clear()
-        self._swaps.extend(swaps[:MAX_SWAPS])
+        words = self.words
+        self._words.clear()
+        self._words.extend(words[:MAX_WORDS])
         self._old_runs += self._spot.runs
         self._spot = None
 

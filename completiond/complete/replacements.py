@@ -1,30 +1,27 @@
-"""What an edit replaced with what, as text and as tokens."""
+"""What an edit replaced with what."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
-from completiond.complete.tokens import TextTokenizer
-from completiond.spec.swaps import MAX_SWAP_TOKENS, Swap
+from completiond.spec.spelling import WordSwap
 
-__all__ = ["Replacement", "between", "swaps_of"]
+__all__ = ["Replacement", "between", "replaced_words"]
 
-_WORD_END = re.compile(r"\w*\Z")
-_WORD_START = re.compile(r"\w*")
-_MAX_WORD_CHARS = 100
+_PART = re.compile(r"\w+|\W")
+_NAME = re.compile(r"[^\W\d]\w*")
+MAX_PARTS = 400
+"""Longer stretches are rewrites, not renames, and comparing them would take too long at each key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """``old`` became ``new``, at ``start_chars`` of both texts; ``left`` and ``right`` are the parts of words that both
-    share at its sides.
-    """
+    """``old`` became ``new``, at ``start_chars`` of both texts."""
 
     old: str
     new: str
-    left: str
-    right: str
     start_chars: int
 
 
@@ -33,26 +30,20 @@ def between(before: str, after: str) -> Replacement:
     start = _num_common(before, after)
     end = _num_common(before[start:][::-1], after[start:][::-1])
     old, new = before[start : len(before) - end], after[start : len(after) - end]
-    left = _WORD_END.search(before[max(0, start - _MAX_WORD_CHARS) : start])
-    right = _WORD_START.match(before, len(before) - end, len(before) - end + _MAX_WORD_CHARS)
-    assert left is not None, "matches the empty string"
-    assert right is not None, "matches the empty string"
-    return Replacement(old, new, left[0], right[0], start)
+    return Replacement(old, new, start)
 
 
-def swaps_of(replacement: Replacement, tokenizer: TextTokenizer) -> list[Swap]:
-    """A replaced word as tokens, as they are inside a line and behind a blank. Empty unless whole words on one line
-    changed.
-    """
-    old = replacement.left + replacement.old + replacement.right
-    new = replacement.left + replacement.new + replacement.right
-    if not (old.strip() and new.strip()) or old == new or "\n" in old + new or not re.search(r"\w", old):
+def replaced_words(before: str, after: str) -> list[WordSwap]:
+    """Names that became other names, one for one, the first place first."""
+    old, new = _PART.findall(before), _PART.findall(after)
+    if max(len(old), len(new)) > MAX_PARTS:
         return []
-    swaps = []
-    for lead in ("", " "):
-        pair = tuple(tokenizer.encode(lead + old)), tuple(tokenizer.encode(lead + new))
-        if all(pair) and max(map(len, pair)) <= MAX_SWAP_TOKENS:
-            swaps.append(pair)
+    swaps: list[WordSwap] = []
+    for tag, old_start, old_end, new_start, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "replace" and old_end - old_start == new_end - new_start == 1:
+            pair = (old[old_start], new[new_start])
+            if pair not in swaps and all(_NAME.fullmatch(word) for word in pair):
+                swaps.append(pair)
     return swaps
 
 

@@ -9,9 +9,10 @@ drafter looks for the place where it comes back.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from completiond.spec.drafter import NO_DRAFT, Draft
+from completiond.spec.spelling import Respelled, Spelling, WordSwap, beyond_seam, swap_words, unswap_words
 from completiond.spec.swaps import MAX_SWAP_TOKENS, Swap, apply_swaps, undo_swaps
 from completiond.spec.token_index import MAX_MATCH, MIN_MATCH, Match, Run, TokenIndex
 
@@ -24,6 +25,7 @@ BEHIND, AHEAD = 4, 24
 """How far around the place that was left the drafter looks for where the text comes back, in tokens."""
 
 MAX_SWAPS = 8
+SEAM_TOKENS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +33,15 @@ class DraftText:
     """What there is to draft from besides the prompt. ``index`` is shared and not changed here.
 
     ``document`` names the one being completed; ``replaced`` is the run of text that stood at the cursor until it was
-    deleted, which is the likeliest source of what is written in its place; ``swaps`` are replacements the user has
+    deleted, which is the likeliest source of what is written in its place; ``words`` are replacements the user has
     begun.
     """
 
     index: TokenIndex
     document: str = ""
     replaced: Run | None = None
-    swaps: tuple[Swap, ...] = ()
+    words: tuple[WordSwap, ...] = ()
+    spelling: Spelling | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,7 @@ class NGramDrafter:
         self._resume: _Copy | None = None
         self._written_since: list[int] = []
         self._proposed: _Proposal | None = None
+        self._seam: list[tuple[_Copy, Respelled]] = []
 
     def reset(self, context_ids: Sequence[int], other_ids: Sequence[Sequence[int]] = ()) -> None:
         """See Drafter.reset. Costs one pass over the tokens."""
@@ -86,7 +90,8 @@ class NGramDrafter:
             self._session.add(ids, "prompt")
         self._own = self._session.add(context_ids, "prompt")
         self._ids = list(context_ids)
-        self._swaps = list(self._text.swaps) if self._text else []
+        self._swaps = []
+        self._seam = self._seams()
         self._proposed, self._written_since = None, []
         replaced = self._text.replaced if self._text else None
         self._left = self._resume = None
@@ -96,7 +101,12 @@ class NGramDrafter:
     def propose(self, budget: int) -> Draft:
         """See Drafter.propose. Of several places to copy from, the one that ranks highest, the first of equals."""
         self._proposed = None
-        drafts = [self._draft(copy, budget) for copy in self._candidates()] if budget > 0 else []
+        if budget <= 0:
+            return NO_DRAFT
+        drafts = [self._draft(copy, budget) for copy in self._candidates()]
+        drafts += [self._cut_draft(copy, cut, budget) for copy, cut in self._seam]
+        drafts += [renamed for draft in drafts if (renamed := self._renamed(*draft, budget)) is not None]
+        drafts = [draft for draft in drafts if draft[0].token_ids]
         if not drafts:
             return NO_DRAFT
         draft, self._proposed = max(drafts, key=lambda one: self._rank(one[0]))
@@ -110,6 +120,47 @@ class NGramDrafter:
         probabilities = (acceptance_guess(copy.origin, copy.match),) * len(token_ids)
         draft = Draft(tuple(token_ids), probabilities, self.source, copy.origin, copy.match)
         return draft, _Proposal(copy, token_ids, places)
+
+    def _cut_draft(self, copy: _Copy, cut: Respelled, budget: int) -> tuple[Draft, _Proposal]:
+        """A copy that begins with what stands before the cursor already, from the cursor on."""
+        token_ids = cut.token_ids[:budget]
+        probabilities = (acceptance_guess(copy.origin, copy.match),) * len(token_ids)
+        draft = Draft(tuple(token_ids), probabilities, self.source, copy.origin, copy.match)
+        return draft, _Proposal(copy, token_ids, cut.places)
+
+    def _renamed(self, draft: Draft, proposal: _Proposal, budget: int) -> tuple[Draft, _Proposal] | None:
+        """The same draft with the names that the user is replacing."""
+        if self._text is None or self._text.spelling is None:
+            return None
+        new = swap_words(draft.token_ids, self._text.words, self._text.spelling)
+        if new is None:
+            return None
+        token_ids = new.token_ids[:budget]
+        places = [proposal.places[place] for place in new.places]
+        probabilities = (draft.probabilities[0],) * len(token_ids)
+        renamed = replace(
+            draft, token_ids=tuple(token_ids), probabilities=probabilities, origin=f"{draft.origin}, renamed"
+        )
+        return renamed, _Proposal(proposal.copy, token_ids, places)
+
+    def _seams(self) -> list[tuple[_Copy, Respelled]]:
+        """Copies for a cursor inside what the copied text has as one token: behind an indentation or half a word.
+
+        The match is looked for before that token, and what the copy has beyond the cursor is spelled anew.
+        """
+        if self._text is None or self._text.spelling is None:
+            return []
+        found = []
+        for back in (1, 2):
+            typed = self._text.spelling.decode(self._ids[-back:])
+            if len(self._ids) <= back + MIN_MATCH or (back > 1 and typed.strip(" \t")):
+                break
+            copy = self._longest(self._ids[-MAX_MATCH - back : -back], typed)
+            if copy is not None:
+                ids = copy.index.tokens(copy.run, copy.place, SEAM_TOKENS)
+                if (cut := beyond_seam(typed, ids, self._text.spelling)) is not None:
+                    found.append((replace(copy, origin=f"{copy.origin}, cut"), cut))
+        return found
 
     def observe(self, token_ids: Sequence[int]) -> None:
         """See Drafter.observe. Follows the copied text, and notes where the model left it."""
@@ -125,6 +176,7 @@ class NGramDrafter:
             self._proposed = None
         else:
             self._written_since += token_ids
+        self._seam = []
         self._ids += token_ids
         self._session.extend(self._own, token_ids)
         self._resume = self._back_in_step()
@@ -135,20 +187,28 @@ class NGramDrafter:
         """
         tail = self._ids[-MAX_MATCH:]
         best = self._longest(tail)
-        plain = undo_swaps(tail, self._swaps) if self._swaps else tail
-        other = self._longest(plain) if plain != tail else None
+        plain: list[int] | None = undo_swaps(tail, self._swaps) if self._swaps else None
+        if self._text is not None and self._text.spelling is not None:
+            plain = unswap_words(plain or tail, self._text.words, self._text.spelling) or plain
+        other = self._longest(plain) if plain is not None and plain != tail else None
         found = [best, other, self._resume]
         if best is None or best.match < STRONG_MATCH:
             found = [self._resume, other, best]
         return [copy for copy in found if copy is not None]
 
-    def _longest(self, context_ids: Sequence[int]) -> _Copy | None:
-        """The place of the longest match; among equals the one where most places agree on the next token, then the
-        nearest.
-        """
+    def _longest(self, context_ids: Sequence[int], typed: str = "") -> _Copy | None:
+        """The place of the longest match, the nearest of equals; of those that go on with more than ``typed``."""
         matches = [(self._session, match) for match in self._session.longest(context_ids)]
         if self._text is not None:
             matches += [(self._text.index, match) for match in self._text.index.longest(context_ids)]
+        if typed and self._text is not None and self._text.spelling is not None:
+            spelling = self._text.spelling
+            matches = [
+                (index, match)
+                for index, match in matches
+                if len(text := spelling.decode(index.tokens(match.run, match.place, 3))) > len(typed)
+                and text.startswith(typed)
+            ]
         if not matches:
             return None
         length = max(match.length for _, match in matches)

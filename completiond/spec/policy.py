@@ -24,7 +24,9 @@ FADE = 0.98
 PRIOR_WEIGHT = 4.0
 """Counts that the drafter's own estimate stands for, before anything was seen."""
 COST_STEP = 0.05
-"""Weight of one pass in the running cost of its size; the machine's speed drifts, and other programs run on it."""
+"""Weight of one pass in the running cost of all passes; the machine's speed drifts, and other programs run on it."""
+SHAPE_STEP = 0.01
+"""Weight of one pass in what its size costs more or less than the others."""
 KEEP_PROBABILITY = 0.1
 MIN_GAIN = 1.02
 """Expected gain over plain decoding below which a draft is left out: estimates are noisy, plain decoding is not."""
@@ -97,12 +99,15 @@ class PassCosts:
         raise ValueError(f"a pass of {num_tokens} tokens is beyond the {self.max_tokens} measured")
 
     def observe(self, num_tokens: int, pass_ms: float) -> None:
-        """Move the nearest measured size towards a pass that was seen; one far off (the machine was busy) counts
-        less.
+        """Move all sizes towards a pass that was seen, and the nearest a little more; one far off (the machine was
+        busy) counts less.
+
+        All of them, because a size that is not in use would keep the cost of slower days and never be tried again.
         """
-        i = min(range(len(self._sizes)), key=lambda i: abs(self._sizes[i] - num_tokens))
-        ratio = min(2.0, max(0.5, pass_ms / self.pass_ms(min(num_tokens, self.max_tokens))))
-        self._ms[i] *= 1.0 + COST_STEP * (ratio - 1.0)
+        nearest = min(range(len(self._sizes)), key=lambda i: abs(self._sizes[i] - num_tokens))
+        off = min(2.0, max(0.5, pass_ms / self.pass_ms(min(num_tokens, self.max_tokens)))) - 1.0
+        self._ms = [ms * (1.0 + COST_STEP * off) for ms in self._ms]
+        self._ms[nearest] *= 1.0 + SHAPE_STEP * off
 
     def as_dict(self) -> dict[int, float]:
         """The current table."""
@@ -149,17 +154,13 @@ class MeasuredPolicy:
     def observe(self, proposed: Draft, checked: Draft, written_ids: Sequence[int], pass_ms: float, timed: bool) -> None:
         """See Policy.observe. Guesses that were not checked count too, as far as the model has written."""
         accepted = min(len(checked.token_ids), len(written_ids) - 1)
-        if proposed.token_ids:
-            expected, chance = 0.0, 1.0
-            for depth in range(len(checked.token_ids)):
-                chance *= self.acceptance(checked, depth)
-                expected += chance
-            self.decisions.append(
-                Decision(
-                    proposed.source, proposed.origin, proposed.match, len(proposed.token_ids), len(checked.token_ids),
-                    expected, accepted, pass_ms,
-                )
-            )  # fmt: skip
+        chances = accumulate((self.acceptance(checked, i) for i in range(len(checked.token_ids))), operator.mul)
+        self.decisions.append(
+            Decision(
+                proposed.source, proposed.origin, proposed.match, len(proposed.token_ids), len(checked.token_ids),
+                sum(chances), accepted, pass_ms,
+            )
+        )  # fmt: skip
         for depth, (guess, token_id) in enumerate(zip(proposed.token_ids, written_ids, strict=False)):
             key = _kind(proposed, depth)
             right, tried = self._counts.get(key, (0.0, 0.0))

@@ -170,11 +170,11 @@ def test_much_text_pasted_is_indexed_once_and_not_at_every_key() -> None:
     assert knows(one, "pasted 98\ntyped\npasted 100")
 
 
-# Swaps
+# Names under replacement
 
 
-def swaps(one: Dictionary, key: DocumentKey = KEY) -> list[tuple[str, str]]:
-    return [(TOKENIZER.decode(old), TOKENIZER.decode(new)) for old, new in one.draft_text(key, 0).swaps]
+def words(one: Dictionary, key: DocumentKey = KEY) -> tuple[tuple[str, str], ...]:
+    return one.draft_text(key, 0).words
 
 
 def rename(one: Dictionary, line: int, before: str, old: str, new: str, after: str, key: DocumentKey = KEY) -> None:
@@ -185,15 +185,14 @@ def rename(one: Dictionary, line: int, before: str, old: str, new: str, after: s
         one.edit(key, replace(line, 1, before + new[:end] + after))
 
 
-def test_a_rename_typed_character_by_character_is_a_swap_of_whole_words() -> None:
+def test_a_rename_typed_character_by_character_is_one_of_whole_words() -> None:
     one = dictionary()
     one.open(KEY, ["def f(total):", "    return total", "", "x = 1"])
     rename(one, 0, "def f(", "total", "tally", "):")
 
-    assert swaps(one) == [("total", "tally"), (" total", " tally")]
+    assert words(one) == (("total", "tally"),)
     one.edit(KEY, replace(3, 1, "y = 1"))  # elsewhere
-    assert ("total", "tally") in swaps(one)
-    assert swaps(one)[0] == ("x", "y")
+    assert words(one) == (("x", "y"), ("total", "tally"))
 
 
 def test_a_rename_in_one_document_is_under_way_in_the_others_of_the_client_only() -> None:
@@ -202,10 +201,10 @@ def test_a_rename_in_one_document_is_under_way_in_the_others_of_the_client_only(
         one.open(key, ["use(total)"])
     rename(one, 0, "use(", "total", "tally", ")")
 
-    assert ("total", "tally") in swaps(one, ("me", "b.py"))
-    assert swaps(one, ("you", "a.py")) == []
+    assert words(one, ("me", "b.py")) == (("total", "tally"),)
+    assert words(one, ("you", "a.py")) == ()
     one.close(KEY)
-    assert swaps(one, ("me", "b.py")) == []
+    assert words(one, ("me", "b.py")) == ()
 
 
 def test_of_two_renames_of_one_word_the_newer_counts_and_old_ones_are_forgotten() -> None:
@@ -213,10 +212,13 @@ def test_of_two_renames_of_one_word_the_newer_counts_and_old_ones_are_forgotten(
     one.open(KEY, ["v0"] * 40)
     for number in range(1, 10):
         one.edit(KEY, replace(2 * number, 1, f"w{number}"))
+    assert words(one) == (("v0", "w9"),)
 
-    assert swaps(one)[:2] == [("v0", "w9"), (" v0", " w9")]
-    assert len(swaps(one)) == 2
-    assert len(one.draft_text(KEY, 0).swaps) <= document_runs.MAX_SWAPS
+    one.open(KEY, [f"v{number}" for number in range(40)])
+    for number in range(1, 20):
+        one.edit(KEY, replace(2 * number, 1, f"w{number}"))
+    assert words(one)[0] == ("v38", "w19")
+    assert 1 < len(words(one)) <= document_runs.MAX_WORDS
 
 
 # Closing, clients
