@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from completiond.spec.drafter import NO_DRAFT, Draft
 from completiond.spec.spelling import Respelled, Spelling, WordSwap, beyond_seam, swap_words, unswap_words
@@ -26,6 +27,7 @@ BEHIND, AHEAD = 4, 24
 
 MAX_SWAPS = 8
 SEAM_TOKENS = 32
+BEHIND_CURSOR_TOKENS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,9 @@ class NGramDrafter:
         self._written_since: list[int] = []
         self._proposed: _Proposal | None = None
         self._seam: list[tuple[_Copy, Respelled]] = []
+        self._num_written = 0
+        self._behind_cursor: list[int] = []
+        self._behind_cursor_text = ""
 
     def reset(self, context_ids: Sequence[int], other_ids: Sequence[Sequence[int]] = ()) -> None:
         """See Drafter.reset. Costs one pass over the tokens."""
@@ -90,6 +95,10 @@ class NGramDrafter:
             self._session.add(ids, "prompt")
         self._own = self._session.add(context_ids, "prompt")
         self._ids = list(context_ids)
+        self._num_written = 0
+        self._behind_cursor = list(other_ids[0][:BEHIND_CURSOR_TOKENS]) if other_ids else []
+        spelling = self._text.spelling if self._text else None
+        self._behind_cursor_text = spelling.decode(self._behind_cursor) if spelling else ""
         self._swaps = []
         self._seam = self._seams()
         self._proposed, self._written_since = None, []
@@ -177,6 +186,7 @@ class NGramDrafter:
         else:
             self._written_since += token_ids
         self._seam = []
+        self._num_written += len(token_ids)
         self._ids += token_ids
         self._session.extend(self._own, token_ids)
         self._resume = self._back_in_step()
@@ -198,23 +208,34 @@ class NGramDrafter:
 
     def _longest(self, context_ids: Sequence[int], typed: str = "") -> _Copy | None:
         """The place of the longest match, the nearest of equals; of those that go on with more than ``typed``."""
-        matches = [(self._session, match) for match in self._session.longest(context_ids)]
-        if self._text is not None:
-            matches += [(self._text.index, match) for match in self._text.index.longest(context_ids)]
-        if typed and self._text is not None and self._text.spelling is not None:
-            spelling = self._text.spelling
-            matches = [
-                (index, match)
-                for index, match in matches
-                if len(text := spelling.decode(index.tokens(match.run, match.place, 3))) > len(typed)
-                and text.startswith(typed)
-            ]
+        indexes = [self._session] if self._text is None else [self._session, self._text.index]
+        matches: list[tuple[TokenIndex, Match]] = []
+        for index in indexes:
+            wanted = None if self._num_written else partial(self._is_news, index, typed)
+            matches += [(index, match) for match in index.longest(context_ids, wanted)]
         if not matches:
             return None
         length = max(match.length for _, match in matches)
         ranked = [(index, match) for index, match in matches if match.length == length]
         index, match = self._preferred(ranked)
         return _Copy(index, match.run, match.place, match.length, match.run.origin)
+
+    def _is_news(self, index: TokenIndex, typed: str, run: Run, place: int) -> bool:
+        """Whether a copy goes on with ``typed`` and more, and not with what stands behind the cursor: the cursor's own
+        place is where most of the text before it agrees, and says nothing of what is missing there.
+        """
+        spelling = self._text.spelling if self._text else None
+        copied = index.tokens(run, place, BEHIND_CURSOR_TOKENS)
+        if spelling is None:
+            return copied != tuple(self._behind_cursor[: len(copied)])
+        text = spelling.decode(copied)
+        behind = typed + self._behind_cursor_text
+        size = min(len(text), len(behind))
+        return (
+            text.startswith(typed)
+            and len(text) > len(typed)
+            and not (size > len(typed) and text[:size] == behind[:size])
+        )
 
     def _preferred(self, ranked: Sequence[tuple[TokenIndex, Match]]) -> tuple[TokenIndex, Match]:
         """``ranked`` is nearest first (this prompt, then newest); going on where the last copy was beats all."""

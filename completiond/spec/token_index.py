@@ -11,7 +11,7 @@ allows runs to be taken out again, and gives all places of the longest match, wh
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -129,10 +129,10 @@ class TokenIndex:
         """At most ``count`` tokens of ``run`` from ``place`` on."""
         return tuple(self._tokens[place : min(place + count, run.end)].tolist())
 
-    def longest(self, context_ids: Sequence[int]) -> list[Match]:
+    def longest(self, context_ids: Sequence[int], wanted: Callable[[Run, int], bool] | None = None) -> list[Match]:
         """All places (MAX_PLACES at most, newest first) of the longest end of ``context_ids`` with a token behind it.
 
-        Empty when not even MIN_MATCH tokens agree anywhere.
+        Empty when not even MIN_MATCH tokens agree anywhere. ``wanted`` may refuse places, of those looked at last.
         """
         if len(context_ids) < MIN_MATCH:
             return []
@@ -147,7 +147,10 @@ class TokenIndex:
             if not len(kept):
                 break
             places, length = kept, length + 1
-        return self._best(places[::-1][:MAX_PLACES], context_ids, limit)
+        places = places[::-1][:MAX_PLACES]
+        if wanted is not None and len(places):
+            places = places[[wanted(self._run_at(place), place) for place in places.tolist()]]
+        return self._best(places, context_ids, limit)
 
     def _best(self, places: Ints, context_ids: Sequence[int], limit: int) -> list[Match]:
         """Of few places, those that agree longest."""

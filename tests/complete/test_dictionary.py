@@ -55,7 +55,9 @@ def in_range(edit: tuple[int, int, list[str]], lines: Sequence[str]) -> LineEdit
 
 @settings(deadline=None)
 @given(start=LINES, edits=EDITS)
-def test_after_any_edits_it_holds_the_lines_of_the_document(start: list[str], edits: list[tuple[int, int, list[str]]]) -> None:
+def test_after_any_edits_it_holds_the_lines_of_the_document(
+    start: list[str], edits: list[tuple[int, int, list[str]]]
+) -> None:
     one, lines = dictionary(), list(start)
     one.open(KEY, lines)
     for values in edits:

@@ -28,7 +28,7 @@ def lines_of(text: str) -> list[str]:
 def follow(lines: Sequence[str], edits: Sequence[LineEdit]) -> list[str]:
     result = list(lines)
     for edit in edits:
-        assert 0 <= edit.first_line
+        assert edit.first_line >= 0
         assert edit.first_line + edit.num_old_lines <= len(result)
         result[edit.first_line : edit.first_line + edit.num_old_lines] = edit.new_lines
     return result

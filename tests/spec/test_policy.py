@@ -128,17 +128,15 @@ def test_guesses_are_counted_by_origin_and_match(other: Draft, is_counted_togeth
 
 
 @settings(deadline=None)
-@given(rights=st.lists(st.booleans(), min_size=100, max_size=120))
-def test_a_chance_is_between_nothing_and_certain_and_follows_what_was_seen(rights: Sequence[bool]) -> None:
+@given(rights=st.lists(st.booleans(), max_size=60), last=st.booleans())
+def test_a_chance_rises_with_each_right_guess_and_falls_with_each_wrong_one(rights: Sequence[bool], last: bool) -> None:
     policy, one = MeasuredPolicy(PassCosts(TYPICAL)), draft(1, 0.5)
-    for right in rights:
-        policy.observe(one, NO_DRAFT, [0 if right else 1], 10.0, timed=False)
-
     chance = policy.acceptance(one, 0)
-    assert 0.0 < chance < 1.0
-    assert chance == pytest.approx(sum(rights[-50:]) / 50, abs=0.35)
-    if all(rights) or not any(rights):
-        assert chance == pytest.approx(rights[-1], abs=0.1)
+    for right in [*rights, *[last] * 150]:
+        policy.observe(one, NO_DRAFT, [0 if right else 1], 10.0, timed=False)
+        before, chance = chance, policy.acceptance(one, 0)
+        assert before <= chance < 1.0 if right else 0.0 < chance <= before
+    assert chance == pytest.approx(float(last), abs=0.1)
 
 
 def test_the_worth_of_a_draft_follows_its_chances() -> None:

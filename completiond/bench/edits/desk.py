@@ -34,7 +34,7 @@ class Desk:
                 dictionary.close_client(_CLIENT)
             self._session, self._texts = event.session, {}
         changed = set()
-        for change in event.changes:
+        for change in self._changes(event):
             if change.path in self._texts:
                 self._change(change)
                 changed.add(change.path)
@@ -50,6 +50,19 @@ class Desk:
         line = event.prefix.count("\n")
         found = {arm: one.draft_text((_CLIENT, event.path), line) for arm, one in self._dictionaries.items()}
         return {"none": None, "prompt": None, **found}
+
+    def _changes(self, event: EditEvent) -> list[DocumentChange]:
+        """The event's changes. Whoever edits a document has had it open, so one that was not is opened as it was before
+        its last deletion, and only that is left to do in it.
+        """
+        if event.path in self._texts:
+            return list(event.changes)
+        before = event.prefix + event.deleted + event.suffix
+        self._dictionaries["edits"].open((_CLIENT, event.path), before.split("\n"))
+        self._texts[event.path] = before
+        others = [change for change in event.changes if change.path != event.path]
+        end_chars = event.offset_chars + len(event.deleted)
+        return [*others, DocumentChange(event.path, event.offset_chars, end_chars, "")] if event.deleted else others
 
     def _change(self, change: DocumentChange) -> None:
         """One didChange: the text, and for the last arm the lines it touches."""
