@@ -47,6 +47,7 @@ class _Spot:
     run: Run | None = None
     replaced: Run | None = None
     replacement: Replacement | None = None
+    words: list[WordSwap] | None = None  # not asked for yet
 
     @property
     def runs(self) -> list[Run]:
@@ -77,9 +78,11 @@ class DocumentRuns:
     def words(self) -> list[WordSwap]:
         """Names that the user's edits here replaced, newest first."""
         newest: list[WordSwap] = []
-        if self._spot is not None:
-            now = self.lines[self._spot.first_line : self._spot.first_line + self._spot.num_lines]
-            newest = replaced_words("\n".join(self._spot.original_lines), "\n".join(now))
+        if (spot := self._spot) is not None:
+            if spot.words is None:
+                now = self.lines[spot.first_line : spot.first_line + spot.num_lines]
+                spot.words = replaced_words("\n".join(spot.original_lines), "\n".join(now))
+            newest = spot.words
         return [*newest, *(swap for swap in self._words if swap not in newest)]
 
     def replaced_at(self, line: int) -> Run | None:
@@ -128,7 +131,7 @@ class DocumentRuns:
         spot.run = self._add(self.lines[begin:end], "edit")
         now = self.lines[spot.first_line : spot.first_line + spot.num_lines]
         spot.replacement = between("\n".join(spot.original_lines), "\n".join(now))
-        spot.replaced = None
+        spot.replaced = spot.words = None
         old = spot.replacement.old[:MAX_REPLACED_CHARS]
         if old.strip():
             spot.replaced = self._index.add(self._tokenizer.encode(_clean(old)), "edit", self._name)

@@ -12,7 +12,7 @@ __all__ = ["Replacement", "between", "replaced_words"]
 
 _PART = re.compile(r"\w+|\W")
 _NAME = re.compile(r"[^\W\d]\w*")
-MAX_PARTS = 400
+MAX_PARTS = 150
 """Longer stretches are rewrites, not renames, and comparing them would take too long at each key."""
 
 
@@ -36,6 +36,9 @@ def between(before: str, after: str) -> Replacement:
 def replaced_words(before: str, after: str) -> list[WordSwap]:
     """Names that became other names, one for one, the first place first."""
     old, new = _PART.findall(before), _PART.findall(after)
+    start = _num_alike(old, new)
+    end = _num_alike(old[start:][::-1], new[start:][::-1])
+    old, new = old[start : len(old) - end], new[start : len(new) - end]
     if max(len(old), len(new)) > MAX_PARTS:
         return []
     swaps: list[WordSwap] = []
@@ -45,6 +48,11 @@ def replaced_words(before: str, after: str) -> list[WordSwap]:
             if pair not in swaps and all(_NAME.fullmatch(word) for word in pair):
                 swaps.append(pair)
     return swaps
+
+
+def _num_alike(one: list[str], other: list[str]) -> int:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((i for i, (part, other_part) in pairs if part != other_part), min(len(one), len(other)))
 
 
 def _num_common(one: str, other: str) -> int:

@@ -14,18 +14,12 @@ from functools import partial
 
 from completiond.spec.drafter import NO_DRAFT, Draft
 from completiond.spec.spelling import Respelled, Spelling, WordSwap, beyond_seam, swap_words, unswap_words
-from completiond.spec.swaps import MAX_SWAP_TOKENS, Swap, apply_swaps, undo_swaps
+from completiond.spec.swaps import apply_swaps, undo_swaps
 from completiond.spec.token_index import MAX_MATCH, MIN_MATCH, Match, Run, TokenIndex
+from completiond.spec.trail import STRONG_MATCH, Copy, Trail
 
 __all__ = ["DraftText", "NGramDrafter", "longest_match_naive"]
 
-STRONG_MATCH = 4
-"""From here on a match anywhere is trusted more than the neighbourhood of the place that was copied last."""
-
-BEHIND, AHEAD = 4, 24
-"""How far around the place that was left the drafter looks for where the text comes back, in tokens."""
-
-MAX_SWAPS = 8
 SEAM_TOKENS = 32
 BEHIND_CURSOR_TOKENS = 12
 
@@ -47,21 +41,10 @@ class DraftText:
 
 
 @dataclass(frozen=True, slots=True)
-class _Copy:
-    """A place to copy from."""
-
-    index: TokenIndex
-    run: Run
-    place: int
-    match: int
-    origin: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Proposal:
     """A draft, and for each of its tokens how far behind the copy's place it is from."""
 
-    copy: _Copy
+    copy: Copy
     token_ids: list[int]
     places: list[int]
 
@@ -78,12 +61,9 @@ class NGramDrafter:
         self._session = TokenIndex()
         self._own = self._session.add((), "prompt")
         self._ids: list[int] = []
-        self._swaps: list[Swap] = []
-        self._left: _Copy | None = None
-        self._resume: _Copy | None = None
-        self._written_since: list[int] = []
+        self._trail = Trail()
         self._proposed: _Proposal | None = None
-        self._seam: list[tuple[_Copy, Respelled]] = []
+        self._seam: list[tuple[Copy, Respelled]] = []
         self._num_written = 0
         self._behind_cursor: list[int] = []
         self._behind_cursor_text = ""
@@ -99,13 +79,11 @@ class NGramDrafter:
         self._behind_cursor = list(other_ids[0][:BEHIND_CURSOR_TOKENS]) if other_ids else []
         spelling = self._text.spelling if self._text else None
         self._behind_cursor_text = spelling.decode(self._behind_cursor) if spelling else ""
-        self._swaps = []
         self._seam = self._seams()
-        self._proposed, self._written_since = None, []
+        self._proposed = None
         replaced = self._text.replaced if self._text else None
-        self._left = self._resume = None
-        if self._text and replaced:
-            self._left = self._resume = _Copy(self._text.index, replaced, replaced.start, 0, "replaced")
+        start = Copy(self._text.index, replaced, replaced.start, 0, "replaced") if self._text and replaced else None
+        self._trail = Trail(start)
 
     def propose(self, budget: int) -> Draft:
         """See Drafter.propose. Of several places to copy from, the one that ranks highest, the first of equals."""
@@ -121,16 +99,16 @@ class NGramDrafter:
         draft, self._proposed = max(drafts, key=lambda one: self._rank(one[0]))
         return draft
 
-    def _draft(self, copy: _Copy, budget: int) -> tuple[Draft, _Proposal]:
+    def _draft(self, copy: Copy, budget: int) -> tuple[Draft, _Proposal]:
         """The text at ``copy``, with the replacements that are under way made in it."""
         copied = copy.index.tokens(copy.run, copy.place, budget)
-        token_ids, places = apply_swaps(copied, self._swaps)
+        token_ids, places = apply_swaps(copied, self._trail.swaps_for(copy))
         token_ids = token_ids[:budget]
         probabilities = (acceptance_guess(copy.origin, copy.match),) * len(token_ids)
         draft = Draft(tuple(token_ids), probabilities, self.source, copy.origin, copy.match)
         return draft, _Proposal(copy, token_ids, places)
 
-    def _cut_draft(self, copy: _Copy, cut: Respelled, budget: int) -> tuple[Draft, _Proposal]:
+    def _cut_draft(self, copy: Copy, cut: Respelled, budget: int) -> tuple[Draft, _Proposal]:
         """A copy that begins with what stands before the cursor already, from the cursor on."""
         token_ids = cut.token_ids[:budget]
         probabilities = (acceptance_guess(copy.origin, copy.match),) * len(token_ids)
@@ -152,7 +130,7 @@ class NGramDrafter:
         )
         return renamed, _Proposal(proposal.copy, token_ids, places)
 
-    def _seams(self) -> list[tuple[_Copy, Respelled]]:
+    def _seams(self) -> list[tuple[Copy, Respelled]]:
         """Copies for a cursor inside what the copied text has as one token: behind an indentation or half a word.
 
         The match is looked for before that token, and what the copy has beyond the cursor is spelled anew.
@@ -175,38 +153,31 @@ class NGramDrafter:
         """See Drafter.observe. Follows the copied text, and notes where the model left it."""
         if self._proposed is not None:
             copy, guessed, places = self._proposed.copy, self._proposed.token_ids, self._proposed.places
-            agreed = _agreement(guessed, token_ids)
-            if agreed < len(guessed):
-                self._left = _Copy(copy.index, copy.run, copy.place + places[agreed], copy.match, copy.origin)
-            else:
-                behind = copy.place + (places[agreed - 1] + 1 if agreed else 0)
-                self._left = _Copy(copy.index, copy.run, behind, copy.match, copy.origin)
-            self._written_since = list(token_ids[agreed:])
+            self._trail.followed(copy, guessed, places, token_ids)
             self._proposed = None
         else:
-            self._written_since += token_ids
+            self._trail.wrote(token_ids)
         self._seam = []
         self._num_written += len(token_ids)
         self._ids += token_ids
         self._session.extend(self._own, token_ids)
-        self._resume = self._back_in_step()
 
-    def _candidates(self) -> list[_Copy]:
+    def _candidates(self) -> list[Copy]:
         """Places to copy from: a long match anywhere, the neighbourhood of the last place, a match of the text as it
         would read without the replacements under way, a short match.
         """
         tail = self._ids[-MAX_MATCH:]
         best = self._longest(tail)
-        plain: list[int] | None = undo_swaps(tail, self._swaps) if self._swaps else None
+        plain: list[int] | None = undo_swaps(tail, self._trail.swaps) if self._trail.swaps else None
         if self._text is not None and self._text.spelling is not None:
             plain = unswap_words(plain or tail, self._text.words, self._text.spelling) or plain
         other = self._longest(plain) if plain is not None and plain != tail else None
-        found = [best, other, self._resume]
+        found = [best, other, self._trail.resume]
         if best is None or best.match < STRONG_MATCH:
-            found = [self._resume, other, best]
+            found = [self._trail.resume, other, best]
         return [copy for copy in found if copy is not None]
 
-    def _longest(self, context_ids: Sequence[int], typed: str = "") -> _Copy | None:
+    def _longest(self, context_ids: Sequence[int], typed: str = "") -> Copy | None:
         """The place of the longest match, the nearest of equals; of those that go on with more than ``typed``."""
         indexes = [self._session] if self._text is None else [self._session, self._text.index]
         matches: list[tuple[TokenIndex, Match]] = []
@@ -218,7 +189,7 @@ class NGramDrafter:
         length = max(match.length for _, match in matches)
         ranked = [(index, match) for index, match in matches if match.length == length]
         index, match = self._preferred(ranked)
-        return _Copy(index, match.run, match.place, match.length, match.run.origin)
+        return Copy(index, match.run, match.place, match.length, match.run.origin)
 
     def _is_news(self, index: TokenIndex, typed: str, run: Run, place: int) -> bool:
         """Whether a copy goes on with ``typed`` and more, and not with what stands behind the cursor: the cursor's own
@@ -239,34 +210,11 @@ class NGramDrafter:
 
     def _preferred(self, ranked: Sequence[tuple[TokenIndex, Match]]) -> tuple[TokenIndex, Match]:
         """``ranked`` is nearest first (this prompt, then newest); going on where the last copy was beats all."""
+        left = self._trail.left
         for index, match in ranked:
-            if self._left is not None and match.run is self._left.run and 0 <= match.place - self._left.place <= 1:
+            if left is not None and match.run is left.run and 0 <= match.place - left.place <= 1:
                 return index, match
         return ranked[0]
-
-    def _back_in_step(self) -> _Copy | None:
-        """After the model left the copied text: where the text around that place goes on with what was written last."""
-        left, written = self._left, self._written_since
-        if left is None or not left.run.alive or not written:
-            return None
-        begin = max(left.run.start, left.place - BEHIND)
-        window = left.index.tokens(left.run, begin, left.place - begin + AHEAD)
-        found = [begin + i + 1 for i, token_id in enumerate(window) if token_id == written[-1]]
-        found = [place for place in found if place < left.run.end]
-        if found:
-            place = min(found, key=lambda place: abs(place - left.place - 1))
-            self._learn(left, place)
-            return _Copy(left.index, left.run, place, 1, "realigned")
-        if len(written) == 1 and left.place + 1 < left.run.end:
-            return _Copy(left.index, left.run, left.place + 1, 0, "realigned")
-        return None
-
-    def _learn(self, left: _Copy, place: int) -> None:
-        """The piece of the source that was left out, and what was written for it, are a replacement."""
-        new = tuple(self._written_since[:-1])
-        old = left.index.tokens(left.run, left.place, max(0, place - 1 - left.place))
-        if 0 < len(old) <= MAX_SWAP_TOKENS and 0 < len(new) <= MAX_SWAP_TOKENS and (old, new) not in self._swaps:
-            self._swaps = [(old, new), *(swap for swap in self._swaps if swap[0] != old)][:MAX_SWAPS]
 
 
 def acceptance_guess(origin: str, match_length: int) -> float:
@@ -286,8 +234,3 @@ def longest_match_naive(context_ids: Sequence[int], runs: Sequence[Sequence[int]
             if any(list(run[i : i + length]) == tail for i in range(len(run) - length)):
                 return length
     return 0
-
-
-def _agreement(one: Sequence[int], other: Sequence[int]) -> int:
-    """Length of the common beginning."""
-    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

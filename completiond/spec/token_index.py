@@ -132,7 +132,8 @@ class TokenIndex:
     def longest(self, context_ids: Sequence[int], wanted: Callable[[Run, int], bool] | None = None) -> list[Match]:
         """All places (MAX_PLACES at most, newest first) of the longest end of ``context_ids`` with a token behind it.
 
-        Empty when not even MIN_MATCH tokens agree anywhere. ``wanted`` may refuse places, of those looked at last.
+        Empty when not even MIN_MATCH tokens agree anywhere. ``wanted`` may refuse places: those that are
+        left, the longest of them. (It is asked about few places only, and of very many that agree alike the newest.)
         """
         if len(context_ids) < MIN_MATCH:
             return []
@@ -144,13 +145,17 @@ class TokenIndex:
         length, limit = MIN_MATCH, min(MAX_MATCH, len(context_ids))
         while len(places) > MAX_PLACES and length < limit:
             kept = places[self._tokens[np.maximum(places - length - 1, 0)] == context_ids[-1 - length]]
+            if len(kept) <= MAX_PLACES:
+                kept = self._wanted(kept, wanted)
             if not len(kept):
                 break
             places, length = kept, length + 1
-        places = places[::-1][:MAX_PLACES]
-        if wanted is not None and len(places):
-            places = places[[wanted(self._run_at(place), place) for place in places.tolist()]]
-        return self._best(places, context_ids, limit)
+        return self._best(self._wanted(places[::-1][:MAX_PLACES], wanted), context_ids, limit)
+
+    def _wanted(self, places: Ints, wanted: Callable[[Run, int], bool] | None) -> Ints:
+        if wanted is None or not len(places):
+            return places
+        return places[[wanted(self._run_at(place), place) for place in places.tolist()]]
 
     def _best(self, places: Ints, context_ids: Sequence[int], limit: int) -> list[Match]:
         """Of few places, those that agree longest."""
@@ -193,17 +198,14 @@ class TokenIndex:
             self._tokens = grown
 
     def _sort_tail(self) -> None:
-        """Make a block of the unsorted rest when it is long, and merge blocks until each is twice the next."""
+        """Make a block of the unsorted rest when it is long, with the blocks before it that are not twice as long."""
         # The border behind the newest run stays out: that run can still grow, and then it is none any more.
         start, end = self._sorted_end, self._size - 1
         if end - start <= TAIL_TOKENS:
             return
+        while self._blocks and self._blocks[-1].end - self._blocks[-1].start < 2 * (end - start):
+            start = self._blocks.pop().start
         self._blocks.append(self._block(start, end))
-        while len(self._blocks) > 1:
-            older, newer = self._blocks[-2:]
-            if older.end - older.start >= 2 * (newer.end - newer.start):
-                break
-            self._blocks[-2:] = [self._block(older.start, newer.end)]
 
     def _block(self, start: int, end: int) -> _Block:
         tokens = self._tokens[start - 1 : end].astype(np.int64)

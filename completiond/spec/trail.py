@@ -48,24 +48,29 @@ class Trail:
         self._written: list[int] = []  # since the copied text was left
         self._assumed: Swap | None = None  # if ``resume`` is right
 
+    def swaps_for(self, copy: Copy) -> list[Swap]:
+        """Replacements to make in ``copy``, newest first."""
+        return [self._assumed, *self.swaps] if self._assumed is not None and self._is_resumed(copy) else self.swaps
+
     def wrote(self, token_ids: Sequence[int]) -> None:
         """Tokens came without a guess."""
         self._written += token_ids
         self._look_back()
 
     def followed(self, copy: Copy, guessed: Sequence[int], places: Sequence[int], token_ids: Sequence[int]) -> None:
-        """``token_ids`` were written where ``guessed`` was; each guess is from ``places`` behind the copy's place."""
+        """``token_ids`` were written where ``guessed`` was; each guess (and maybe more behind them, that were
+        cut off) is from ``places`` behind the copy's place.
+        """
         agreed = _agreement(guessed, token_ids)
-        behind = places[agreed] if agreed < len(guessed) else places[-1] + 1
-        inside = 0 < agreed < len(guessed) and places[agreed] == places[agreed - 1]
+        behind = places[agreed] if agreed < len(places) else places[-1] + 1
+        inside = 0 < agreed < len(places) and places[agreed] == places[agreed - 1]
         place, rest = copy.place + behind, token_ids[agreed:]
         # The copied text itself may say how it went on, where a replacement was guessed or behind the last guess.
         plain = 0 if inside else _agreement(copy.index.tokens(copy.run, place, len(rest)), rest)
         if plain and agreed < len(guessed):
-            here = copy.index.tokens(copy.run, place, MAX_SWAP_TOKENS)
-            self.swaps = [swap for swap in self.swaps if here[: len(swap[0])] != swap[0]]
+            self._unlearn(copy.index.tokens(copy.run, place, MAX_SWAP_TOKENS))
         agreed, place, rest = agreed + plain, place + plain, rest[plain:]
-        was_resumed = self.resume is not None and (copy.run, copy.place) == (self.resume.run, self.resume.place)
+        was_resumed = self._is_resumed(copy)
         if agreed == 0 and self.left is not None and (was_resumed or copy.match < STRONG_MATCH):
             self.wrote(rest)  # wrong about coming back here: still off where it was left
             return
@@ -105,6 +110,15 @@ class Trail:
         new = tuple(written[: len(written) - match])
         if 0 < len(old) <= MAX_SWAP_TOKENS and 0 < len(new) <= MAX_SWAP_TOKENS:
             self._assumed = (old, new)
+
+    def _is_resumed(self, copy: Copy) -> bool:
+        return self.resume is not None and copy.run is self.resume.run and copy.place == self.resume.place
+
+    def _unlearn(self, copied: Sequence[int]) -> None:
+        """``copied`` was written as it is."""
+        self.swaps = [swap for swap in self.swaps if copied[: len(swap[0])] != swap[0]]
+        if self._assumed is not None and copied[: len(self._assumed[0])] == self._assumed[0]:
+            self._assumed = None
 
     def _learn(self, swap: Swap) -> None:
         self.swaps = [swap, *(other for other in self.swaps if other[0] != swap[0])][:MAX_SWAPS]

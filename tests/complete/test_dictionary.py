@@ -71,26 +71,30 @@ def test_after_any_edits_it_holds_the_lines_of_the_document(
     assert (one.num_tokens, one.size_bytes, one.memo_lines, KEY in one) == (0, 0, 0, False)
 
 
-@settings(deadline=None, max_examples=50)
-@given(edits=st.lists(st.tuples(st.integers(0, 60), st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=60))
-def test_the_text_around_the_last_edit_is_found_and_so_is_what_it_deleted(edits: list[tuple[int, int, int]]) -> None:
+@settings(deadline=None, max_examples=60)
+@given(
+    edits=st.lists(st.tuples(st.integers(0, 60), st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40),
+    max_edit_runs=st.sampled_from([2, 1_000_000]),
+)
+def test_the_text_around_the_last_edit_is_found_and_so_is_what_was_deleted(
+    edits: list[tuple[int, int, int]], max_edit_runs: int
+) -> None:
     one = dictionary()
-    lines = [f"line {number} of the file" for number in range(40)]
+    original = [f"line {number} of the file" for number in range(40)]
+    lines = list(original)
     one.open(KEY, lines)
-    for count, (place, num_old, num_new) in enumerate(edits):
-        edit = in_range((place, num_old, [f"edit {count}.{i} is new" for i in range(num_new)]), lines)
-        deleted = lines[edit.first_line : edit.first_line + edit.num_old_lines]
-        lines[edit.first_line : edit.first_line + edit.num_old_lines] = edit.new_lines
-        afresh = one.num_tokens
-        one.edit(KEY, [edit])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(document_runs, "MAX_EDIT_RUNS", max_edit_runs)
+        for count, (place, num_old, num_new) in enumerate(edits):
+            edit = in_range((place, num_old, [f"edit {count}.{i} is new" for i in range(num_new)]), lines)
+            lines[edit.first_line : edit.first_line + edit.num_old_lines] = edit.new_lines
+            one.edit(KEY, [edit])
 
-        around = lines[max(0, edit.first_line - 1) : edit.first_line + num_new + 1]
-        for line in around:
-            assert knows(one, line)
-        assert knows(one, "\n".join(around))
-        if one.num_tokens > afresh:  # not indexed afresh at this edit
-            for line in deleted:
-                assert knows(one, line)
+            around = lines[max(0, edit.first_line - 1) : edit.first_line + num_new + 1]
+            assert all(knows(one, line) for line in around)
+            assert knows(one, "\n".join(around))
+    # Until it is indexed afresh, all that was there when it was opened; after that, all that is there.
+    assert all(knows(one, line) for line in (lines if max_edit_runs == 2 else original))
 
 
 def test_an_edit_is_found_together_with_the_lines_around_it() -> None:

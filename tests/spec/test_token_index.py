@@ -162,6 +162,22 @@ def test_the_longest_match_is_found_among_very_many_places(monkeypatch: pytest.M
     assert (match.run, match.length) == (best, 4)
 
 
+def test_places_that_are_not_wanted_give_way_to_shorter_matches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(token_index, "MAX_PLACES", 3)
+    index = TokenIndex()
+    refused = index.add([9, 8, 1, 2, 5], "file")
+    runs = [index.add([number, 1, 2, 4], "file") for number in range(20, 40)]
+
+    def wanted(run: Run, place: int) -> bool:
+        assert index.tokens(run, place, 1) == ((5,) if run is refused else (4,))
+        return run is not refused
+
+    found = index.longest([9, 8, 1, 2], wanted)
+    assert [match.run for match in found] == runs[:-4:-1]
+    assert {match.length for match in found} == {2}
+    assert index.longest([9, 8, 1, 2], lambda run, place: False) == []
+
+
 def test_only_the_newest_run_can_grow() -> None:
     index = TokenIndex()
     older, newer = index.add([1, 2], "a"), index.add([3, 4], "b")

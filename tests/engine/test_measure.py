@@ -1,0 +1,44 @@
+"""What a pass costs is measured for each size that a draft can lead to."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import pytest
+
+from completiond.engine.measure import CONTEXT_TOKENS, ROUNDS, measure_costs
+from tests.fake_model import FakeTarget, says
+
+VOCAB_SIZE = 300
+
+
+@pytest.mark.parametrize(
+    ("max_tokens", "sizes"), [(1, [1]), (2, [1, 2]), (32, [1, 2, 4, 8, 16, 32]), (33, [1, 2, 4, 8, 16, 32, 33])]
+)
+def test_each_size_is_measured_behind_a_context(max_tokens: int, sizes: list[int]) -> None:
+    target = FakeTarget(says([], after=0, vocab_size=VOCAB_SIZE), VOCAB_SIZE)
+
+    costs = measure_costs(target, max_tokens)
+
+    assert list(costs.as_dict()) == sizes
+    assert costs.max_tokens == max_tokens
+    assert all(0.0 < ms < float("inf") for ms in costs.as_dict().values())
+    assert target.pass_sizes == [CONTEXT_TOKENS, *sizes * ROUNDS]
+
+
+def test_larger_passes_of_a_target_that_takes_longer_for_them_cost_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = FakeTarget(says([], after=0, vocab_size=VOCAB_SIZE), VOCAB_SIZE)
+    now_s = 0.0
+
+    def before_pass() -> None:
+        nonlocal now_s
+        # The first round is held up by something else.
+        now_s += 0.010 * (1 + len(target.pass_sizes)) if len(target.pass_sizes) <= 4 else 0.001 * len(target.pass_sizes)
+
+    monkeypatch.setattr(time, "perf_counter", lambda: now_s)
+    target.before_pass = before_pass
+    costs = measure_costs(target, 8)
+
+    assert all(smaller < larger for smaller, larger in pairwise(costs.as_dict().values()))
+    assert costs.pass_ms(1) == pytest.approx(5.0)
