@@ -103,6 +103,55 @@ def lossless(
         )
 
 
+@app.command()
+@reports_errors
+def edits(
+    as_json: AsJson = False,
+    model: Model = None,
+    mode: Annotated[str, typer.Option(help="oracle: what a person wrote; model: what the model writes.")] = "oracle",
+    limit: Annotated[int, typer.Option(min=1, help="Edits, from all classes and projects alike.")] = 200,
+    tokens: Annotated[int, typer.Option(min=2, max=512, help="Tokens decoded for each, in model mode.")] = 64,
+    temperature: Annotated[float, typer.Option(min=0.0, help="In model mode.")] = 0.0,
+    words: Annotated[bool, typer.Option("--words", help="Replacements retype changed words, not whole lines.")] = False,
+) -> None:
+    """Replay edits between releases of open-source packages, and count what drafts from them gain."""
+    from completiond.bench.edits.events import generate_events
+    from completiond.bench.edits.report import model_json, model_table, oracle_json, oracle_table
+    from completiond.bench.edits.run import run_model, run_oracle
+    from completiond.bench.report import print_report
+    from completiond.complete.prompt import PromptBudget
+
+    if mode not in ("oracle", "model"):
+        raise UsageError(f"--mode {mode} is not known.", "Use oracle or model.")
+    completer = _open(model)
+    prompt = completer.config.prompt
+    with Console(stderr=True).status("comparing releases") as status:
+        events = list(
+            generate_events(Paths.from_environment(), limit=limit, whole_lines=not words, on_step=status.update)
+        )
+        if mode == "oracle":
+            status.update("replaying")
+            budget = PromptBudget(prompt.prefix_tokens, prompt.suffix_tokens)
+            tallies = run_oracle(events, completer.tokenizer, budget)
+            view, result = oracle_table(tallies), oracle_json(tallies)
+        else:
+            runs = []
+            for run in run_model(events, completer, tokens, temperature):
+                runs.append(run)
+                status.update(f"decoding {len(runs)}/{len(events)}")
+            view, result = model_table(runs), model_json(runs)
+    print_report(view, result, as_json)
+
+
+@app.command()
+@reports_errors
+def keystroke() -> None:
+    """Time one key in a file of 100,000 lines and in a line of 2 MB."""
+    from completiond.bench.keystroke import main
+
+    main()
+
+
 def _open(model: str | None) -> Completer:
     paths = Paths.from_environment()
     config = load_config(paths.config_file).with_model(model)
