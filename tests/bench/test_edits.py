@@ -14,14 +14,14 @@ from completiond.paths import Paths
 
 pytestmark = pytest.mark.model
 
-FLOORS = {"rename": 2.8, "test_copy": 2.5, "block": 1.5, "signature": 1.8, "import": 1.6, "replace": 1.7, "entry": 1.1}
+FLOORS = {"rename": 2.2, "test_copy": 2.5, "block": 1.5, "signature": 1.8, "import": 1.6, "replace": 1.7, "entry": 1.1}
 """Tokens per pass with all sources, below what docs/log.md has for 400 events: these are few."""
 
 
 def test_oracle_edits(default_completer: Completer, model_paths: Paths) -> None:
-    events = list(generate_events(model_paths, limit=80, whole_lines=True))
+    events = list(generate_events(model_paths, limit=64, whole_lines=True))
     result = oracle_json(run_oracle(events, default_completer.tokenizer, PromptBudget(768, 256)))
-    assert sum(result["events"][kind] for kind in FLOORS) >= 60
+    assert sum(result["events"][kind] for kind in FLOORS) >= 50
     by_class = result["tokens_per_pass"]
     assert {kind: by_class[kind]["edits"] for kind in FLOORS if by_class[kind]["edits"] < FLOORS[kind]} == {}
     assert by_class["all"]["none"] == 1.0
