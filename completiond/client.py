@@ -17,8 +17,10 @@ from completiond.launch import DaemonStarter, try_connect
 from completiond.lsp import wire
 from completiond.paths import Paths
 
-__all__ = ["Client", "connect"]
+__all__ = ["STATUS_TIMEOUT_S", "Client", "connect"]
 
+STATUS_TIMEOUT_S = 10.0
+"""A daemon answers such questions in milliseconds, however busy its engine is; one that does not is stuck."""
 _START_TIMEOUT_S = 60.0
 _POLL_S = 0.02
 _RECEIVE_BYTES = 65536
@@ -48,16 +50,19 @@ class Client:
         method: str,
         params: Mapping[str, Any] | None = None,
         on_notification: Callable[[str, Any], None] | None = None,
+        timeout_s: float | None = None,
     ) -> Any:
         """Send a request and wait for its result; ``on_notification`` gets method and parameters of what comes before.
 
-        Raises the CompletiondError that the daemon raised, of the same class, or DaemonUnreachableError when the daemon
-        goes away, and DaemonError for anything else that is not a result.
+        ``timeout_s`` bounds each wait for the daemon. Raises the CompletiondError that the daemon raised, of the same
+        class, or DaemonUnreachableError when the daemon goes away, and DaemonError for anything else that is not a
+        result.
         """
         message_id = next(self._ids)
         request: wire.Json = {"jsonrpc": "2.0", "id": message_id, "method": method}
         if params is not None:
             request["params"] = params
+        self._connection.settimeout(timeout_s)
         try:
             self._connection.sendall(wire.encode(request))
             for message in self._messages:
@@ -67,6 +72,11 @@ class Client:
                     return message.get("result")
                 if "id" not in message and on_notification is not None:
                     on_notification(str(message.get("method")), message.get("params"))
+        except TimeoutError as error:
+            raise DaemonUnreachableError(
+                f"The daemon does not answer within {timeout_s:.0f} s.",
+                "`completiond stop` ends it, by force if need be.",
+            ) from error
         except OSError as error:
             raise self._gone() from error
         except ValueError as error:  # not JSON, or not framed
@@ -128,7 +138,7 @@ def _start(paths: Paths) -> socket.socket:
 
 
 def _check_version(client: Client) -> None:
-    running = client.call("completiond/status").get("version")
+    running = client.call("completiond/status", timeout_s=STATUS_TIMEOUT_S).get("version")
     if running != __version__:
         raise DaemonError(
             f"The daemon that runs is version {running}, and this is version {__version__}.",

@@ -71,7 +71,21 @@ class Config(_Section):
         """A copy with another model, or this object when ``name`` is None."""
         if name is None:
             return self
+        name = absolute_if_path(name)
         return self.model_copy(update={"model": self.model.model_copy(update={"name": name})})
+
+
+def _strangers(environment: Mapping[str, str]) -> set[str]:
+    """Variables with our prefix that nothing reads: a misspelled setting must not be ignored."""
+    known = {f"{ENVIRONMENT_PREFIX}{name}" for name in ("CACHE_DIR", "CONFIG_DIR", "RUNTIME_DIR", "SERVE_COMMAND")}
+    for section, field in Config.model_fields.items():
+        known |= {f"{ENVIRONMENT_PREFIX}{section}_{key}".upper() for key in type(field.default).model_fields}
+    return {name for name in environment if name.startswith(ENVIRONMENT_PREFIX)} - known
+
+
+def absolute_if_path(name: str) -> str:
+    """A model's name, made absolute if it is a file or folder here: a daemon runs in another folder."""
+    return str(Path(name).absolute()) if name.startswith((".", "/")) or name.endswith(".gguf") else name
 
 
 def load_config(file: Path, environment: Mapping[str, str] = os.environ) -> Config:
@@ -87,6 +101,8 @@ def load_config(file: Path, environment: Mapping[str, str] = os.environ) -> Conf
         pass
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{file}: {error}.", "Correct the file, or move it away to use the defaults.") from error
+    if unknown := sorted(set(environment) & _strangers(environment)):
+        raise ConfigError(f"{unknown[0]} is not a setting.", "Correct or unset it; README.md lists the settings.")
     origins: dict[tuple[str, ...], str] = {}
     for section in Config.model_fields:
         for key in Config.model_fields[section].default.__class__.model_fields:
@@ -95,11 +111,12 @@ def load_config(file: Path, environment: Mapping[str, str] = os.environ) -> Conf
                 values[section][key] = environment[variable]
                 origins[section, key] = variable
     try:
-        return Config.model_validate(values)
+        config = Config.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
         place = tuple(str(part) for part in first["loc"])
         origin = origins.get(place[:2], f"{file}: {'.'.join(place)}")
         raise ConfigError(
-            f"{origin}: {first['msg']} (found {first['input']!r}).", "`completiond doctor` lists the settings in use."
+            f"{origin}: {first['msg']} (found {first['input']!r}).", "README.md lists the settings and their values."
         ) from None
+    return config.with_model(config.model.name)

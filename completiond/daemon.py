@@ -52,7 +52,7 @@ async def _serve(service_factory: Callable[[], ManagedService], paths: Paths, li
     loop = asyncio.get_running_loop()
     log_loop_errors(loop, log)
     stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
     log.info("Listening on %s, process %d", paths.socket, os.getpid())
     service = service_factory()

@@ -86,7 +86,13 @@ class Paths:
                 "Remove it, or set COMPLETIOND_RUNTIME_DIR to a folder that only you can reach.",
             )
         if stat.S_IMODE(info.st_mode) != 0o700:
-            self.runtime_dir.chmod(0o700)
+            try:
+                self.runtime_dir.chmod(0o700)
+            except OSError as error:
+                raise DaemonError(
+                    f"{self.runtime_dir} cannot be made private: {error.strerror}.",
+                    "Set COMPLETIOND_RUNTIME_DIR to a folder that only you can reach.",
+                ) from error
 
 
 def _default_runtime_dir() -> str:

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from completiond.client import connect
-from completiond.commands.errors import reports_errors
+from completiond.commands.errors import fail, reports_errors
 from completiond.commands.place import CursorPlace, find_place
 from completiond.commands.render import decisions_table, figures_line, styled
 from completiond.complete.request import Chunk, Completion, CompletionRequest, DrafterChoice, Span
@@ -57,6 +57,8 @@ def complete(
     ] = False,
 ) -> None:
     """Complete a FILE at a place. Text goes to standard output, figures to standard error."""
+    if at is not None and (line is not None or col is not None):
+        raise UsageError("--at and --line or --col both name a place.", "Use one of them.")
     if drafter not in ("auto", "ngram", "none"):
         raise UsageError(f"--drafter {drafter} is not known.", "Use auto, ngram or none.")
     choice: DrafterChoice = drafter  # type: ignore[assignment]
@@ -93,8 +95,8 @@ def _run_here(
 def _run_in_daemon(
     request: CompletionRequest, config: Config, paths: Paths, model: str | None, show: OnChunk | None
 ) -> dict[str, Any]:
-    if model is not None:
-        os.environ[_MODEL_VARIABLE] = model  # for the daemon, if this command is the one that starts it
+    if model is not None or _MODEL_VARIABLE in os.environ:
+        os.environ[_MODEL_VARIABLE] = config.model.name  # for the daemon, if this command is the one that starts it
     params = {
         "path": request.path,
         "prefix": request.prefix,
@@ -131,6 +133,12 @@ def _printer(as_json: bool) -> OnChunk:
     console = Console(soft_wrap=True, highlight=False)
 
     def show(text: str, spans: list[dict[str, str]]) -> None:
+        try:
+            write(text, spans)
+        except OSError as error:  # not the daemon's fault, which is what a failed call would say
+            raise fail(f"cannot write to standard output: {error.strerror}.", 1) from None
+
+    def write(text: str, spans: list[dict[str, str]]) -> None:
         if as_json:
             typer.echo(json.dumps({"chunk": text, "spans": spans}))
         elif sys.stdout.isatty():

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
-from completiond.client import connect
+from completiond.client import STATUS_TIMEOUT_S, connect
 from completiond.commands.errors import reports_errors
 from completiond.config import Config, load_config
-from completiond.errors import DaemonError, DaemonUnreachableError
+from completiond.errors import DaemonUnreachableError
 from completiond.lock import holder_pid
 from completiond.paths import Paths
 
@@ -77,7 +77,7 @@ def stop() -> None:
     pid = holder_pid(paths.lock)
     try:
         with connect(paths, start=False, check_version=False) as client:
-            client.call("completiond/stop")
+            client.call("completiond/stop", timeout_s=STATUS_TIMEOUT_S)
             client.wait_until_closed(_STOP_TIMEOUT_S)
     except DaemonUnreachableError:
         if not pid:
@@ -87,7 +87,8 @@ def stop() -> None:
     deadline_s = time.monotonic() + _STOP_TIMEOUT_S
     while pid is not None and holder_pid(paths.lock) in (pid, 0):  # 0: about to let go
         if time.monotonic() > deadline_s:
-            raise DaemonError(f"The daemon, process {pid}, does not end.", f"`kill -9 {pid}` ends it.")
+            os.kill(pid, signal.SIGKILL)  # it is stuck or stopped; nothing is lost but its warm model
+            deadline_s += _STOP_TIMEOUT_S
         time.sleep(_POLL_S)
     typer.echo(f"Stopped the daemon, process {pid}." if pid else "Stopped the daemon.")
 
@@ -99,7 +100,7 @@ def status(
     """Show what the daemon is doing. Exit status 1 if none is running."""
     try:
         with connect(Paths.from_environment(), start=False, check_version=False) as client:
-            values: dict[str, Any] = client.call("completiond/status")
+            values: dict[str, Any] = client.call("completiond/status", timeout_s=STATUS_TIMEOUT_S)
     except DaemonUnreachableError:
         typer.echo(json.dumps({"phase": "not running"}) if as_json else "not running")
         raise typer.Exit(1) from None

@@ -37,6 +37,8 @@ def reports_errors(command: Callable[_P, _R]) -> Callable[_P, _R]:
             return command(*args, **kwargs)
         except CompletiondError as error:
             raise fail(str(error), error.exit_status) from None
+        except OSError as error:  # a full disk, a closed output: never a traceback
+            raise fail(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.", 1) from None
         except KeyboardInterrupt:
             raise fail("interrupted.", INTERRUPTED_STATUS) from None
 

@@ -34,6 +34,8 @@ def find_place(file: Path, line: int | None, column: int | None, at: str | None)
 
 def _read(file: Path) -> str:
     try:
+        if file.exists() and not file.is_file():
+            raise UsageError(f"{file} is not a regular file.", "Name a text file.")
         return file.read_bytes().decode("utf-8")
     except FileNotFoundError:
         raise UsageError(f"There is no file {file}.", "Check the path.") from None

@@ -192,6 +192,7 @@ class LocalService:
         else:
             self._completer = completer
             target = completer.target
+            log.info("Ready: %s, %s on %s", self._config.model.name, target.dtype_name, target.device)
             self._set_state(
                 ServiceState(
                     "ready",

@@ -22,7 +22,8 @@ from completiond.engine.source import WeightSource, open_source
 from completiond.engine.target import TargetModel
 from completiond.engine.transformers_model import TransformersModel
 from completiond.engine.weights import build_decoder
-from completiond.errors import ConfigError, ModelCorruptError, ModelUnsupportedError
+from completiond.errors import ConfigError, ModelCorruptError, ModelError, ModelUnsupportedError
+from completiond.models.disk import exclusive
 
 __all__ = ["LoadedModel", "choose_device", "choose_threads", "load_model"]
 
@@ -89,7 +90,7 @@ def load_model(path: Path, settings: ModelConfig, prepared_root: Path, progress:
             )
         if isinstance(source.path, Path) and source.path.is_dir() and dtype_name != "int8":
             return _load_unprepared(source, shape, dtype_name, device, prepared_root, progress)
-        prepare(source, dtype_name, folder, lambda share, what: progress(0.7 * share, what))
+        _prepare_once(source, dtype_name, folder, lambda share, what: progress(0.7 * share, what))
     try:
         return _load_prepared(folder, dtype_name, device, lambda share, what: progress(0.7 + 0.3 * share, what))
     except (SafetensorError, OSError, ValueError, KeyError, AssertionError) as error:
@@ -100,6 +101,22 @@ def load_model(path: Path, settings: ModelConfig, prepared_root: Path, progress:
         ) from error
 
 
+def _prepare_once(source: WeightSource, dtype_name: str, folder: Path, progress: Progress) -> None:
+    """Prepare ``folder`` unless another process has just done so: of several, one works and the others wait."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with exclusive(folder.with_name(f"{folder.name}.lock"), lambda: progress(0.0, "waiting for another process")):
+            for stale in folder.parent.glob(f"{folder.name}.*.partial"):
+                shutil.rmtree(stale, ignore_errors=True)
+            if not (folder / "model.safetensors").is_file():
+                prepare(source, dtype_name, folder, progress)
+    except OSError as error:
+        raise ModelError(
+            f"The prepared weights cannot be written to {folder.parent}: {error.strerror}.",
+            "Make that folder writable, or set COMPLETIOND_CACHE_DIR to one that is.",
+        ) from error
+
+
 def _load_prepared(folder: Path, dtype_name: str, device: torch.device, progress: Progress) -> LoadedModel:
     with safe_open(folder / "model.safetensors", framework="pt") as stored:
         names = set(stored.keys())
@@ -107,7 +124,14 @@ def _load_prepared(folder: Path, dtype_name: str, device: torch.device, progress
         target = build_decoder(
             shape, lambda name: stored.get_tensor(name) if name in names else None, dtype_name, device, progress
         )
-    return LoadedModel(target, Tokenizer.from_file(str(folder / "tokenizer.json")), read_config(folder))
+    return LoadedModel(target, _read_tokenizer(folder / "tokenizer.json"), read_config(folder))
+
+
+def _read_tokenizer(file: Path) -> Tokenizer:
+    try:
+        return Tokenizer.from_file(str(file))
+    except Exception as error:  # the library raises nothing more special
+        raise ValueError(f"{file.name}: {error}") from error
 
 
 def _load_unprepared(

@@ -167,6 +167,8 @@ def test_standalone_needs_no_daemon(run: Run, file: Path, tiny_model: Path, tmp_
         (["{file}", "--line", "1", "--drafter", "magic"], "--drafter magic is not known"),
         (["{file}", "--line", "1", "--temperature", "-1"], "temperature is -1.0"),
         (["{binary}", "--line", "1"], "is not UTF-8"),
+        (["/dev/zero", "--line", "1"], "/dev/zero is not a regular file"),
+        (["{file}", "--at", "def", "--line", "1"], "both name a place"),
     ],
 )
 def test_bad_input_is_one_clear_line(
@@ -190,6 +192,20 @@ def test_bad_settings_name_the_file_and_the_key(run: Run, file: Path, tmp_path: 
     result = run("complete", str(file), "--line", "1", COMPLETIOND_COMPLETION_MAX_TOKENS="many")
     assert result.returncode == 2
     assert "COMPLETIOND_COMPLETION_MAX_TOKENS" in result.stderr
+
+
+def test_a_misspelled_setting_in_the_environment_is_told(run: Run, file: Path) -> None:
+    result = run("complete", str(file), "--line", "1", COMPLETIOND_MODEL_NMAE="x")
+    assert result.returncode == 2
+    assert "COMPLETIOND_MODEL_NMAE is not a setting" in result.stderr
+
+
+def test_a_full_output_is_one_clear_line(run: Run, file: Path) -> None:
+    command = [sys.executable, "-m", "completiond", "model", "path", "qwen2.5-coder-0.5b"]
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr == "completiond: No space left on device.\n"
 
 
 def test_without_a_model_the_message_says_what_to_do(run: Run, file: Path, tmp_path: Path) -> None:

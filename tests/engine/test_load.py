@@ -51,7 +51,7 @@ def test_a_changed_model_is_prepared_again(tmp_path: Path) -> None:
     first = load(folder, scratch)
     make_folder(folder, "llama")
     assert load(folder, scratch) != first
-    assert len(list(scratch.iterdir())) == 2
+    assert len(list(scratch.glob("*/model.safetensors"))) == 2
 
 
 def test_damaged_prepared_weights_are_removed_and_made_again(tmp_path: Path) -> None:
@@ -65,6 +65,27 @@ def test_damaged_prepared_weights_are_removed_and_made_again(tmp_path: Path) -> 
     assert load(folder, scratch) == first
 
 
+def test_a_damaged_tokenizer_is_made_again_too(tmp_path: Path) -> None:
+    folder, scratch = make_folder(tmp_path / "model", "qwen2"), tmp_path / "prepared"
+    first = load(folder, scratch)
+    next(scratch.glob("*/tokenizer.json")).write_text("{")
+    with pytest.raises(ModelCorruptError, match="damaged"):
+        load(folder, scratch)
+    assert load(folder, scratch) == first
+
+
+def test_several_processes_prepare_at_once(tmp_path: Path) -> None:
+    folder, scratch = make_folder(tmp_path / "model", "qwen2"), tmp_path / "prepared"
+    command = LOAD.replace("20_000, 20_000", "resource.RLIM_INFINITY, resource.RLIM_INFINITY")
+    children = [
+        subprocess.Popen([sys.executable, "-c", command, str(folder), str(scratch)], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    assert [child.communicate()[0] for child in children] == ["", "", ""]
+    assert len(list(scratch.glob("*/model.safetensors"))) == 1
+    assert load(folder, scratch)
+
+
 def test_a_full_disk_says_so_and_leaves_nothing(tmp_path: Path) -> None:
     folder, scratch = make_folder(tmp_path / "model", "qwen2"), tmp_path / "prepared"
     result = subprocess.run(
@@ -72,7 +93,7 @@ def test_a_full_disk_says_so_and_leaves_nothing(tmp_path: Path) -> None:
     )
     assert result.stdout.startswith("DiskFullError No room for the prepared weights"), result.stdout + result.stderr
     assert "COMPLETIOND_CACHE_DIR" in result.stdout
-    assert list(scratch.iterdir()) == []
+    assert [path for path in scratch.iterdir() if path.is_dir()] == []
     assert load(folder, scratch), "with room again it works"
 
 
