@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import os
+import sys
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
@@ -25,6 +27,14 @@ def fail(text: str, exit_status: int) -> typer.Exit:
     return typer.Exit(exit_status)
 
 
+def _give_up_full_output() -> None:
+    """If standard output takes nothing more, drop what is left for it, or the interpreter complains of it at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def reports_errors(command: Callable[_P, _R]) -> Callable[_P, _R]:
     """Decorate a command: any CompletiondError or Ctrl-C becomes one line and an exit status, without a traceback.
 
@@ -38,6 +48,7 @@ def reports_errors(command: Callable[_P, _R]) -> Callable[_P, _R]:
         except CompletiondError as error:
             raise fail(str(error), error.exit_status) from None
         except OSError as error:  # a full disk, a closed output: never a traceback
+            _give_up_full_output()
             raise fail(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.", 1) from None
         except KeyboardInterrupt:
             raise fail("interrupted.", INTERRUPTED_STATUS) from None
