@@ -28,7 +28,7 @@ def fail(text: str, exit_status: int) -> typer.Exit:
 
 
 def _give_up_full_output() -> None:
-    """If standard output takes nothing more, drop what is left for it, or the interpreter complains of it at its end."""
+    """If standard output takes nothing more, drop what is left, or the interpreter complains at its end."""
     try:
         sys.stdout.flush()
     except OSError:
