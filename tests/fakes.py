@@ -20,6 +20,7 @@ from pathlib import PurePosixPath
 from completiond.complete.request import Chunk, Completion, CompletionRequest, LineEdit, ServiceState, Span
 from completiond.complete.service_protocol import SupersededError
 from completiond.errors import NotReadyError, UsageError
+from completiond.spec.acceptance import AcceptanceCounts
 
 HASH, SLOW, HANG, OTHER = (f"file:///p/{name}.py" for name in ("hash", "slow", "hang", "other"))
 SLOW_CHARACTER_S = 0.05
@@ -54,6 +55,7 @@ class FakeService:
         self.documents: dict[tuple[str, str], list[str]] = {}
         self.num_running = 0
         self.closed = False
+        self.acceptance: tuple[AcceptanceCounts, ...] = ()
         self._loading = loading or FakeLoading()
         self._state = ServiceState("loading", 0.0, "reading weights", "fake-model")
         self._listeners: list[Callable[[ServiceState], None]] = []

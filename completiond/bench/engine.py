@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import random
 import statistics
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rich.table import Table
 
 from completiond.bench.report import resident_mb
+from completiond.engine.measure import PassTimer
 from completiond.engine.target import TargetModel
 from completiond.spec.ngram import NGramDrafter
 
-__all__ = ["BLOCK_SIZES", "EngineFigures", "measure_engine", "measure_lookup_ms", "measure_verify", "table"]
+__all__ = ["BLOCK_SIZES", "EngineFigures", "measure_engine", "measure_lookup_ms", "table"]
 
 BLOCK_SIZES = (1, 2, 4, 8, 16, 32, 64, 256)
 PREFILL_TOKENS = 256
 PLAIN_TOKENS = 24
 ROUNDS = 9
-VERIFY_ROUNDS = 7
 LOOKUP_ROUNDS = 200
 
 
@@ -44,28 +42,8 @@ class EngineFigures:
     exact: bool
 
 
-class _PassTimer:
-    """Times work on random tokens behind ``context_tokens`` of context, with room for ``extra_tokens`` more."""
-
-    def __init__(self, target: TargetModel[Any], context_tokens: int, extra_tokens: int) -> None:
-        self.target = target
-        self.context_tokens = context_tokens
-        self.kv = target.new_cache(context_tokens + extra_tokens)
-        self._randomness = random.Random(0)
-
-    def tokens(self, count: int) -> list[int]:
-        return [self._randomness.randrange(self.target.vocab_size // 2) for _ in range(count)]
-
-    def read_context(self) -> None:
-        """Fill the cache up to the context's length, untimed."""
-        while (missing := self.context_tokens - self.kv.num_tokens) > 0:
-            self.target.forward(self.tokens(min(missing, PREFILL_TOKENS)), self.kv, num_logits=0)
-
-    def pass_ms(self, count: int, num_logits: int) -> float:
-        """One pass behind the context."""
-        self.kv.rollback(self.context_tokens)
-        ids = self.tokens(count)
-        return self.timed_ms(lambda: self.target.forward(ids, self.kv, num_logits=num_logits))
+class _EngineTimer(PassTimer):
+    """Prefill and plain decoding besides."""
 
     def prefill_ms(self) -> float:
         """The first PREFILL_TOKENS of a text."""
@@ -84,17 +62,10 @@ class _PassTimer:
 
         return self.timed_ms(decode) / PLAIN_TOKENS
 
-    def timed_ms(self, work: Callable[[], object]) -> float:
-        _synchronise(self.target)
-        started = time.perf_counter()
-        work()
-        _synchronise(self.target)
-        return (time.perf_counter() - started) * 1e3
-
 
 def measure_engine(target: TargetModel[Any], model_name: str, context_tokens: int) -> EngineFigures:
     """Run the passes on random tokens. ``context_tokens`` + 256 must fit the model's positions."""
-    timer = _PassTimer(target, context_tokens, max(BLOCK_SIZES))
+    timer = _EngineTimer(target, context_tokens, max(BLOCK_SIZES))
     samples: dict[str, list[float]] = {name: [] for name in (*map(str, BLOCK_SIZES), "prefill", "plain")}
     for _ in range(ROUNDS + 1):
         samples["prefill"].append(timer.prefill_ms())
@@ -116,23 +87,6 @@ def measure_engine(target: TargetModel[Any], model_name: str, context_tokens: in
     )
 
 
-def measure_verify(
-    target: TargetModel[Any], sizes: Sequence[int], context_tokens: int, rounds: int = VERIFY_ROUNDS
-) -> dict[int, float]:
-    """T_verify(M): milliseconds of a pass over each of ``sizes`` tokens with logits for all of them.
-
-    The shortest of interleaved rounds, the least disturbed one: a busy machine only ever adds time, and few rounds
-    have to do. ``context_tokens`` and the largest size must fit the model's positions together.
-    """
-    timer = _PassTimer(target, context_tokens, max(sizes))
-    timer.read_context()
-    samples: dict[int, list[float]] = {count: [] for count in sizes}
-    for _ in range(rounds):
-        for count in sizes:
-            samples[count].append(timer.pass_ms(count, num_logits=count))
-    return {count: min(values) for count, values in samples.items()}
-
-
 def measure_lookup_ms(context_tokens: int) -> float:
     """Median milliseconds the n-gram drafter takes for a round, in a text that repeats itself: every look-up finds
     several long matches.
@@ -147,13 +101,6 @@ def measure_lookup_ms(context_tokens: int) -> float:
         drafter.observe([token_id])
         samples.append((time.perf_counter() - started) * 1e3)
     return statistics.median(samples)
-
-
-def _synchronise(target: TargetModel[Any]) -> None:
-    if target.device.type == "cuda":
-        import torch
-
-        torch.cuda.synchronize()
 
 
 def table(figures: EngineFigures) -> Table:

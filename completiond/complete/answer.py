@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from completiond.complete.place import Place
 from completiond.complete.request import Chunk, Span
-from completiond.complete.stops import Place, check, finish
+from completiond.complete.stops import check, finish
 from completiond.complete.tokens import TextTokenizer
 
 __all__ = ["Answer"]

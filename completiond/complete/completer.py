@@ -11,18 +11,19 @@ from completiond.cache.kv import SequenceCache
 from completiond.complete.answer import Answer
 from completiond.complete.dictionary import Dictionary
 from completiond.complete.families import find_family
+from completiond.complete.place import Place
 from completiond.complete.prompt import Prompt, PromptBudget, build_prompt
 from completiond.complete.request import Chunk, Completion, CompletionRequest, DrafterStats, Span
-from completiond.complete.stops import Place
 from completiond.complete.tokens import TextTokenizer
 from completiond.config import Config
 from completiond.engine.generate import Step, generate
 from completiond.engine.load import LoadedModel
 from completiond.engine.sampling import Sampler
 from completiond.errors import UsageError
+from completiond.spec.acceptance_counter import AcceptanceCounter, CountingPolicy
 from completiond.spec.drafter import Drafter, NoDrafter
 from completiond.spec.ngram import DraftText, NGramDrafter
-from completiond.spec.policy import MeasuredPolicy
+from completiond.spec.policy import FixedPolicy, MeasuredPolicy
 
 __all__ = ["Completer"]
 
@@ -38,6 +39,7 @@ class Completer:
         self.fim = find_family(self.tokenizer.control_id)
         self.dictionary = Dictionary(self.tokenizer)
         self.policy: MeasuredPolicy | None = None
+        self.acceptance = AcceptanceCounter()
         self.kv: SequenceCache = self.target.new_cache(min(config.model.context_tokens, self.target.max_positions))
 
     @property
@@ -90,11 +92,12 @@ class Completer:
         drafter.reset(prompt.prefix_ids, (prompt.suffix_ids,))
         place = Place.of(_with_line_feeds(request.prefix[-65536:]), _with_line_feeds(request.suffix[:65536]))
         answer = Answer(self.tokenizer, place)
+        policy = CountingPolicy(self.policy or FixedPolicy(), self.acceptance, request.sampling.temperature)
         figures = _Figures(arrived)
         line_end = _line_end(request)
         for step in generate(
             self.target, self.kv, prompt.token_ids, drafter, Sampler(request.sampling), answer.push, max_tokens,
-            self.config.spec.max_draft_tokens, self.policy,
+            self.config.spec.max_draft_tokens, policy,
         ):  # fmt: skip
             figures.add(step)
             answer.attribute(step.accepted, step.source)

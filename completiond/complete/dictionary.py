@@ -11,6 +11,7 @@ from completiond.complete.document_runs import MAX_WORDS, DocumentRuns
 from completiond.complete.request import LineEdit
 from completiond.complete.tokens import TextTokenizer
 from completiond.spec.ngram import DraftText
+from completiond.spec.parts import PartSwap
 from completiond.spec.spelling import WordSwap
 from completiond.spec.token_index import BYTES_PER_TOKEN, TokenIndex
 
@@ -87,7 +88,9 @@ class Dictionary:
         document = self._touch(key)
         replaced = document.replaced_at(line) if document else None
         index = self._indexes.get(key[0]) or TokenIndex()
-        return DraftText(index, key[1], replaced, self._words(key[0]), self._tokenizer)
+        return DraftText(
+            index, key[1], replaced, self._words(key[0]), self._analogies(key[0]), self._tokenizer
+        )  # fmt: skip
 
     def _words(self, client_id: str) -> tuple[WordSwap, ...]:
         """Names under replacement, those of the document used last first; of several for one name the newest."""
@@ -97,6 +100,14 @@ class Dictionary:
                 for swap in document.words:
                     found.setdefault(swap[0], swap)
         return tuple(found.values())[:MAX_WORDS]
+
+    def _analogies(self, client_id: str) -> tuple[PartSwap, ...]:
+        """Those of the document used last first."""
+        found: list[PartSwap] = []
+        for (client, _), document in reversed(self._documents.items()):
+            if client == client_id:
+                found += document.analogies
+        return tuple(found[: 2 * MAX_WORDS])
 
     def _touch(self, key: DocumentKey) -> DocumentRuns | None:
         document = self._documents.pop(key, None)

@@ -13,9 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from completiond.complete.replacements import Replacement, between, replaced_words
+from completiond.complete.replacements import Replacement, analogies, between, replaced_words
 from completiond.complete.request import LineEdit
 from completiond.complete.tokens import TextTokenizer
+from completiond.spec.parts import PartSwap
 from completiond.spec.spelling import WordSwap
 from completiond.spec.token_index import Run, TokenIndex
 
@@ -34,6 +35,8 @@ long.
 MAX_REPLACED_CHARS = 4000
 MAX_WORDS = 8
 """Names under replacement that are remembered."""
+MAX_ANALOGOUS_LINES = 6
+MAX_SIBLING_CHARS = 200
 SPARE_MEMO_LINES = 1000
 
 
@@ -48,6 +51,7 @@ class _Spot:
     replaced: Run | None = None
     replacement: Replacement | None = None
     words: list[WordSwap] | None = None  # not asked for yet
+    analogies: list[PartSwap] | None = None
 
     @property
     def runs(self) -> list[Run]:
@@ -65,6 +69,7 @@ class DocumentRuns:
         self.lines = list(lines)
         self._memo: dict[str, tuple[int, ...]] = {}
         self._words: deque[WordSwap] = deque(maxlen=MAX_WORDS)
+        self._analogies: deque[PartSwap] = deque(maxlen=MAX_WORDS)
         self._spot: _Spot | None = None
         self._old_runs: list[Run] = []
         self._base = self._add(self.lines, "file")
@@ -85,6 +90,35 @@ class DocumentRuns:
             newest = spot.words
         return [*newest, *(swap for swap in self._words if swap not in newest)]
 
+    @property
+    def analogies(self) -> list[PartSwap]:
+        """What lines written here have in the places of the lines above them, newest first."""
+        newest: list[PartSwap] = []
+        if (spot := self._spot) is not None:
+            if spot.analogies is None:
+                spot.analogies = self._analogies_of(spot)
+            newest = spot.analogies
+        return [*newest, *self._analogies]
+
+    def _analogies_of(self, spot: _Spot) -> list[PartSwap]:
+        if spot.replacement is None or spot.replacement.old.strip() or spot.num_lines > MAX_ANALOGOUS_LINES:
+            return []
+        found: list[PartSwap] = []
+        for number in range(spot.first_line + spot.num_lines - 1, spot.first_line - 1, -1):
+            line = self.lines[number]
+            if line.strip() and line not in spot.original_lines and (above := self._sibling(number)):
+                found += analogies(above, line.strip()[:MAX_SIBLING_CHARS])
+        return found[:MAX_WORDS]
+
+    def _sibling(self, number: int) -> str:
+        """The nearest line above with the same indentation, "" if there is none near."""
+        line = self.lines[number]
+        indent = len(line) - len(line.lstrip())
+        for above in reversed(self.lines[max(0, number - 8) : number]):
+            if above.strip() and len(above) - len(above.lstrip()) == indent:
+                return above.strip()[:MAX_SIBLING_CHARS]
+        return ""
+
     def replaced_at(self, line: int) -> Run | None:
         """What stood until lately where ``line`` (from 0) is now."""
         spot = self._spot
@@ -98,11 +132,11 @@ class DocumentRuns:
         """Follow a change."""
         first, end = edit.first_line, edit.first_line + edit.num_old_lines
         old_lines = self.lines[first:end]
-        self.lines[first:end] = edit.new_lines
         spot = self._spot
         if spot is None or not spot.first_line <= first <= end <= spot.first_line + spot.num_lines:
-            self._leave_spot()
+            self._leave_spot()  # before the lines move
             spot = self._spot = _Spot(first, len(old_lines), old_lines)
+        self.lines[first:end] = edit.new_lines
         spot.num_lines += len(edit.new_lines) - len(old_lines)
         if spot.num_lines > MAX_SPOT_LINES or len(self._old_runs) > MAX_EDIT_RUNS:
             self._index_afresh()
@@ -131,7 +165,7 @@ class DocumentRuns:
         spot.run = self._add(self.lines[begin:end], "edit")
         now = self.lines[spot.first_line : spot.first_line + spot.num_lines]
         spot.replacement = between("\n".join(spot.original_lines), "\n".join(now))
-        spot.replaced = spot.words = None
+        spot.replaced = spot.words = spot.analogies = None
         old = spot.replacement.old[:MAX_REPLACED_CHARS]
         if old.strip():
             spot.replaced = self._index.add(self._tokenizer.encode(_clean(old)), "edit", self._name)
@@ -140,9 +174,11 @@ class DocumentRuns:
         """The user edits somewhere else now: what the last place left behind becomes history."""
         if self._spot is None:
             return
-        words = self.words
+        words, swaps = self.words, self.analogies
         self._words.clear()
         self._words.extend(words[:MAX_WORDS])
+        self._analogies.clear()
+        self._analogies.extend(swaps[:MAX_WORDS])
         self._old_runs += self._spot.runs
         self._spot = None
 

@@ -6,9 +6,11 @@ import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from completiond.spec.alignment import Alignment
+from completiond.spec.parts import PartSwap, split_parts
 from completiond.spec.spelling import WordSwap
 
-__all__ = ["Replacement", "between", "replaced_words"]
+__all__ = ["Replacement", "analogies", "between", "replaced_words"]
 
 _PART = re.compile(r"\w+|\W")
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -48,6 +50,14 @@ def replaced_words(before: str, after: str) -> list[WordSwap]:
             if pair not in swaps and all(_NAME.fullmatch(word) for word in pair):
                 swaps.append(pair)
     return swaps
+
+
+def analogies(model: str, line: str) -> list[PartSwap]:
+    """What ``line`` has in the places of ``model``, a line like it: whole names first, then parts of names."""
+    alignment = Alignment(model)
+    alignment.write(line)
+    names = [(split_parts(old), split_parts(new)) for old, new in replaced_words(model, line)]
+    return [*names, *alignment.swaps()]
 
 
 def _num_alike(one: list[str], other: list[str]) -> int:

@@ -15,6 +15,7 @@ from completiond.config import Config
 from completiond.engine.worker import Job, Worker
 from completiond.errors import CompletiondError, NotReadyError
 from completiond.paths import Paths
+from completiond.spec.acceptance import AcceptanceCounts
 
 if TYPE_CHECKING:
     from completiond.complete.completer import Completer
@@ -63,6 +64,11 @@ class LocalService:
     def state(self) -> ServiceState:
         """See Service.state."""
         return self._state
+
+    @property
+    def acceptance(self) -> Sequence[AcceptanceCounts]:
+        """See Service.acceptance."""
+        return self._completer.acceptance.counts if self._completer else ()
 
     def start(self) -> None:
         """Begin to load the model. Call it on the event loop; it returns at once."""

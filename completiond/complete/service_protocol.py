@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Protocol
 
 from completiond.complete.request import Chunk, Completion, CompletionRequest, LineEdit, ServiceState
+from completiond.spec.acceptance import AcceptanceCounts
 
 __all__ = ["Service", "SupersededError"]
 
@@ -22,6 +23,10 @@ class Service(Protocol):
     @property
     def state(self) -> ServiceState:
         """What can be done now."""
+
+    @property
+    def acceptance(self) -> Sequence[AcceptanceCounts]:
+        """What became of the guesses that were checked since the model was loaded; empty before."""
 
     def subscribe(self, listener: Callable[[ServiceState], None]) -> Callable[[], None]:
         """Call ``listener`` on the event loop at every change of state; the returned function ends that."""

@@ -13,15 +13,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from completiond.spec.drafter import NO_DRAFT, Draft
+from completiond.spec.parts import PartSwap, split_parts
 from completiond.spec.spelling import Respelled, Spelling, WordSwap, beyond_seam, swap_words, unswap_words
-from completiond.spec.swaps import apply_swaps, undo_swaps
+from completiond.spec.template import Template, swap_parts
 from completiond.spec.token_index import MAX_MATCH, MIN_MATCH, Match, Run, TokenIndex
-from completiond.spec.trail import STRONG_MATCH, Copy, Trail
 
 __all__ = ["DraftText", "NGramDrafter", "longest_match_naive"]
 
 SEAM_TOKENS = 32
 BEHIND_CURSOR_TOKENS = 12
+SUFFIX_TOKENS = 40
+LINE_TOKENS = 80
+SOURCE_TOKENS = 128
+STRONG_MATCH = 4
+MIN_COPIED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +42,27 @@ class DraftText:
     document: str = ""
     replaced: Run | None = None
     words: tuple[WordSwap, ...] = ()
+    analogies: tuple[PartSwap, ...] = ()
     spelling: Spelling | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class _Proposal:
-    """A draft, and for each of its tokens how far behind the copy's place it is from."""
+class Copy:
+    """A place to copy from."""
 
-    copy: Copy
-    token_ids: list[int]
-    places: list[int]
+    index: TokenIndex
+    run: Run
+    place: int
+    match: int
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    """A draft, and where it was copied from."""
+
+    draft: Draft
+    copy: Copy | None
 
 
 class NGramDrafter:
@@ -58,10 +74,11 @@ class NGramDrafter:
         """``rank`` says what a draft is worth (a policy's estimate); without, places are tried in a fixed order."""
         self._text = text
         self._rank = rank
+        self._spelling = text.spelling if text else None
         self._session = TokenIndex()
         self._own = self._session.add((), "prompt")
         self._ids: list[int] = []
-        self._trail = Trail()
+        self._templates: dict[str, Template] = {}
         self._proposed: _Proposal | None = None
         self._seam: list[tuple[Copy, Respelled]] = []
         self._num_written = 0
@@ -77,58 +94,86 @@ class NGramDrafter:
         self._ids = list(context_ids)
         self._num_written = 0
         self._behind_cursor = list(other_ids[0][:BEHIND_CURSOR_TOKENS]) if other_ids else []
-        spelling = self._text.spelling if self._text else None
-        self._behind_cursor_text = spelling.decode(self._behind_cursor) if spelling else ""
+        self._behind_cursor_text = self._spelling.decode(self._behind_cursor) if self._spelling else ""
         self._seam = self._seams()
         self._proposed = None
-        replaced = self._text.replaced if self._text else None
-        start = Copy(self._text.index, replaced, replaced.start, 0, "replaced") if self._text and replaced else None
-        self._trail = Trail(start)
+        self._templates = self._first_templates(other_ids[0] if other_ids else ())
+
+    def _first_templates(self, suffix_ids: Sequence[int]) -> dict[str, Template]:
+        """What stood at the cursor, and the line above it."""
+        if self._text is None or self._spelling is None:
+            return {}
+        found: dict[str, Template] = {}
+        behind = self._spelling.decode(suffix_ids[:SUFFIX_TOKENS])
+        if (run := self._text.replaced) is not None:
+            replaced = self._spelling.decode(self._text.index.tokens(run, run.start, SOURCE_TOKENS))
+            found["replaced"] = Template("replaced", replaced + behind)
+        *above, typed = self._spelling.decode(self._ids[-LINE_TOKENS:]).split("\n")
+        indent = len(typed) - len(typed.lstrip())
+        siblings = [line for line in above if line.strip() and len(line) - len(line.lstrip()) == indent]
+        if siblings:
+            found["sibling"] = Template("sibling", siblings[-1] + behind, typed)
+            parts = split_parts(siblings[-1])
+            analogous = swap_parts(parts, self._text.analogies)
+            if analogous != parts:
+                found["analogous"] = Template("analogous", "".join(analogous) + behind, typed)
+        return found
 
     def propose(self, budget: int) -> Draft:
         """See Drafter.propose. Of several places to copy from, the one that ranks highest, the first of equals."""
         self._proposed = None
         if budget <= 0:
             return NO_DRAFT
-        drafts = [self._draft(copy, budget) for copy in self._candidates()]
-        drafts += [self._cut_draft(copy, cut, budget) for copy, cut in self._seam]
-        drafts += [renamed for draft in drafts if (renamed := self._renamed(*draft, budget)) is not None]
-        drafts = [draft for draft in drafts if draft[0].token_ids]
-        if not drafts:
+        found = [self._draft(copy, budget) for copy in self._candidates()]
+        found += [self._cut_draft(copy, cut, budget) for copy, cut in self._seam]
+        found += [renamed for one in found if (renamed := self._renamed(one, budget)) is not None]
+        templates = self._template_drafts(budget)
+        strong = [one for one in found if one.draft.match >= STRONG_MATCH]
+        weak = [one for one in found if one.draft.match < STRONG_MATCH]
+        found = [one for one in [*strong, *templates, *weak] if one.draft.token_ids]
+        if not found:
             return NO_DRAFT
-        draft, self._proposed = max(drafts, key=lambda one: self._rank(one[0]))
-        return draft
+        self._proposed = max(found, key=lambda one: self._rank(one.draft))
+        return self._proposed.draft
 
-    def _draft(self, copy: Copy, budget: int) -> tuple[Draft, _Proposal]:
-        """The text at ``copy``, with the replacements that are under way made in it."""
-        copied = copy.index.tokens(copy.run, copy.place, budget)
-        token_ids, places = apply_swaps(copied, self._trail.swaps_for(copy))
-        token_ids = token_ids[:budget]
-        probabilities = (acceptance_guess(copy.origin, copy.match),) * len(token_ids)
-        draft = Draft(tuple(token_ids), probabilities, self.source, copy.origin, copy.match)
-        return draft, _Proposal(copy, token_ids, places)
+    def _draft(self, copy: Copy, budget: int) -> _Proposal:
+        """The text at ``copy``."""
+        token_ids = copy.index.tokens(copy.run, copy.place, budget)
+        return _Proposal(self._guess(token_ids, copy.origin, copy.match), copy)
 
-    def _cut_draft(self, copy: Copy, cut: Respelled, budget: int) -> tuple[Draft, _Proposal]:
+    def _guess(self, token_ids: Sequence[int], origin: str, match: int) -> Draft:
+        probabilities = (acceptance_guess(origin, match),) * len(token_ids)
+        return Draft(tuple(token_ids), probabilities, self.source, origin, match)
+
+    def _cut_draft(self, copy: Copy, cut: Respelled, budget: int) -> _Proposal:
         """A copy that begins with what stands before the cursor already, from the cursor on."""
-        token_ids = cut.token_ids[:budget]
-        probabilities = (acceptance_guess(copy.origin, copy.match),) * len(token_ids)
-        draft = Draft(tuple(token_ids), probabilities, self.source, copy.origin, copy.match)
-        return draft, _Proposal(copy, token_ids, cut.places)
+        return _Proposal(self._guess(cut.token_ids[:budget], copy.origin, copy.match), None)
 
-    def _renamed(self, draft: Draft, proposal: _Proposal, budget: int) -> tuple[Draft, _Proposal] | None:
+    def _renamed(self, proposal: _Proposal, budget: int) -> _Proposal | None:
         """The same draft with the names that the user is replacing."""
-        if self._text is None or self._text.spelling is None:
+        if self._text is None or self._spelling is None:
             return None
-        new = swap_words(draft.token_ids, self._text.words, self._text.spelling)
+        draft = proposal.draft
+        new = swap_words(draft.token_ids, self._text.words, self._spelling)
         if new is None:
             return None
         token_ids = new.token_ids[:budget]
-        places = [proposal.places[place] for place in new.places]
-        probabilities = (draft.probabilities[0],) * len(token_ids)
         renamed = replace(
-            draft, token_ids=tuple(token_ids), probabilities=probabilities, origin=f"{draft.origin}, renamed"
-        )
-        return renamed, _Proposal(proposal.copy, token_ids, places)
+            draft, token_ids=tuple(token_ids), probabilities=(draft.probabilities[0],) * len(token_ids),
+            origin=f"{draft.origin}, renamed",
+        )  # fmt: skip
+        return _Proposal(renamed, None)
+
+    def _template_drafts(self, budget: int) -> list[_Proposal]:
+        """Continuations of the templates, in tokens."""
+        if self._spelling is None:
+            return []
+        found = []
+        for template in self._templates.values():
+            for one in template.continuations():
+                token_ids = self._spelling.encode(one.text)[:budget]
+                found.append(_Proposal(self._guess(token_ids, one.origin, one.match), None))
+        return found
 
     def _seams(self) -> list[tuple[Copy, Respelled]]:
         """Copies for a cursor inside what the copied text has as one token: behind an indentation or half a word.
@@ -150,32 +195,32 @@ class NGramDrafter:
         return found
 
     def observe(self, token_ids: Sequence[int]) -> None:
-        """See Drafter.observe. Follows the copied text, and notes where the model left it."""
-        if self._proposed is not None:
-            copy, guessed, places = self._proposed.copy, self._proposed.token_ids, self._proposed.places
-            self._trail.followed(copy, guessed, places, token_ids)
-            self._proposed = None
-        else:
-            self._trail.wrote(token_ids)
+        """See Drafter.observe. Follows the templates; a copy that was right becomes one."""
+        text = self._spelling.decode(token_ids) if self._spelling else ""
+        for template in self._templates.values():
+            template.write(text)
+        if self._spelling is not None and self._proposed is not None and (copy := self._proposed.copy) is not None:
+            accepted = _agreement(self._proposed.draft.token_ids, token_ids)
+            if accepted >= MIN_COPIED:
+                source = self._spelling.decode(copy.index.tokens(copy.run, copy.place, SOURCE_TOKENS))
+                self._templates["copied"] = Template("copied", source, text)
+        self._proposed = None
         self._seam = []
         self._num_written += len(token_ids)
         self._ids += token_ids
         self._session.extend(self._own, token_ids)
 
     def _candidates(self) -> list[Copy]:
-        """Places to copy from: a long match anywhere, the neighbourhood of the last place, a match of the text as it
-        would read without the replacements under way, a short match.
+        """Places to copy from: the longest match, and that of the text as it would read without the replacements
+        under way.
         """
         tail = self._ids[-MAX_MATCH:]
         best = self._longest(tail)
-        plain: list[int] | None = undo_swaps(tail, self._trail.swaps) if self._trail.swaps else None
-        if self._text is not None and self._text.spelling is not None:
-            plain = unswap_words(plain or tail, self._text.words, self._text.spelling) or plain
+        plain = None
+        if self._text is not None and self._spelling is not None:
+            plain = unswap_words(tail, self._text.words, self._spelling)
         other = self._longest(plain) if plain is not None and plain != tail else None
-        found = [best, other, self._trail.resume]
-        if best is None or best.match < STRONG_MATCH:
-            found = [self._trail.resume, other, best]
-        return [copy for copy in found if copy is not None]
+        return [copy for copy in (best, other) if copy is not None]
 
     def _longest(self, context_ids: Sequence[int], typed: str = "") -> Copy | None:
         """The place of the longest match, the nearest of equals; of those that go on with more than ``typed``."""
@@ -187,8 +232,7 @@ class NGramDrafter:
         if not matches:
             return None
         length = max(match.length for _, match in matches)
-        ranked = [(index, match) for index, match in matches if match.length == length]
-        index, match = self._preferred(ranked)
+        index, match = next((index, match) for index, match in matches if match.length == length)
         return Copy(index, match.run, match.place, match.length, match.run.origin)
 
     def _is_news(self, index: TokenIndex, typed: str, run: Run, place: int) -> bool:
@@ -200,27 +244,25 @@ class NGramDrafter:
         if spelling is None:
             return copied != tuple(self._behind_cursor[: len(copied)])
         text = spelling.decode(copied)
-        behind = typed + self._behind_cursor_text
-        size = min(len(text), len(behind))
-        return (
-            text.startswith(typed)
-            and len(text) > len(typed)
-            and not (size > len(typed) and text[:size] == behind[:size])
-        )
+        if not text.startswith(typed) or len(text) <= len(typed):
+            return False
+        # On a line of its own the cursor stands before a line end that the copy does not have.
+        rest, behind = text[len(typed) :].lstrip(), self._behind_cursor_text.lstrip()
+        size = min(len(rest), len(behind))
+        return not size or rest[:size] != behind[:size]
 
-    def _preferred(self, ranked: Sequence[tuple[TokenIndex, Match]]) -> tuple[TokenIndex, Match]:
-        """``ranked`` is nearest first (this prompt, then newest); going on where the last copy was beats all."""
-        left = self._trail.left
-        for index, match in ranked:
-            if left is not None and match.run is left.run and 0 <= match.place - left.place <= 1:
-                return index, match
-        return ranked[0]
+
+TEMPLATE_GUESSES = {
+    f"{name}, {move}": chance
+    for name in ("replaced", "sibling", "analogous", "copied")
+    for move, chance in (("agrees", 0.85), ("replaces", 0.5), ("inserts", 0.3))
+}
 
 
 def acceptance_guess(origin: str, match_length: int) -> float:
     """Chance that one copied token is right after ``match_length`` agreeing tokens, until a policy has measured it."""
-    if origin == "replaced":
-        return 0.8
+    if origin in TEMPLATE_GUESSES:
+        return TEMPLATE_GUESSES[origin]
     return min(0.95, 0.35 + 0.1 * match_length)
 
 
@@ -234,3 +276,8 @@ def longest_match_naive(context_ids: Sequence[int], runs: Sequence[Sequence[int]
             if any(list(run[i : i + length]) == tail for i in range(len(run) - length)):
                 return length
     return 0
+
+
+def _agreement(one: Sequence[int], other: Sequence[int]) -> int:
+    """Length of the common beginning."""
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

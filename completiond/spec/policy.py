@@ -10,12 +10,13 @@ writes, its chances go on being counted, and it comes back when they rise.
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Protocol
 
 from completiond.spec.drafter import NO_DRAFT, Draft
+from completiond.spec.pass_costs import PassCosts
 
 __all__ = ["Decision", "FixedPolicy", "MeasuredPolicy", "PassCosts", "Policy"]
 
@@ -23,10 +24,6 @@ FADE = 0.98
 """Weight of earlier counts after each new one: the last fifty or so guesses of a kind decide."""
 PRIOR_WEIGHT = 4.0
 """Counts that the drafter's own estimate stands for, before anything was seen."""
-COST_STEP = 0.05
-"""Weight of one pass in the running cost of all passes; the machine's speed drifts, and other programs run on it."""
-SHAPE_STEP = 0.01
-"""Weight of one pass in what its size costs more or less than the others."""
 KEEP_PROBABILITY = 0.1
 MIN_GAIN = 1.02
 """Expected gain over plain decoding below which a draft is left out: estimates are noisy, plain decoding is not."""
@@ -70,48 +67,6 @@ class FixedPolicy:
 
     def observe(self, proposed: Draft, checked: Draft, written_ids: Sequence[int], pass_ms: float, timed: bool) -> None:
         """See Policy.observe."""
-
-
-class PassCosts:
-    """Milliseconds of a pass by its number of tokens: measured sizes, straight lines between, and a running
-    correction.
-    """
-
-    def __init__(self, measured_ms: Mapping[int, float]) -> None:
-        if 1 not in measured_ms:
-            raise ValueError("the pass of one token has to be measured")
-        self._sizes = sorted(measured_ms)
-        self._ms = [measured_ms[size] for size in self._sizes]
-
-    @property
-    def max_tokens(self) -> int:
-        """The largest measured pass."""
-        return self._sizes[-1]
-
-    def pass_ms(self, num_tokens: int) -> float:
-        """Expected time of a pass of ``num_tokens``, which is at most ``max_tokens``."""
-        for i, size in enumerate(self._sizes):
-            if size == num_tokens:
-                return self._ms[i]
-            if size > num_tokens:
-                share = (num_tokens - self._sizes[i - 1]) / (size - self._sizes[i - 1])
-                return self._ms[i - 1] + share * (self._ms[i] - self._ms[i - 1])
-        raise ValueError(f"a pass of {num_tokens} tokens is beyond the {self.max_tokens} measured")
-
-    def observe(self, num_tokens: int, pass_ms: float) -> None:
-        """Move all sizes towards a pass that was seen, and the nearest a little more; one far off (the machine was
-        busy) counts less.
-
-        All of them, because a size that is not in use would keep the cost of slower days and never be tried again.
-        """
-        nearest = min(range(len(self._sizes)), key=lambda i: abs(self._sizes[i] - num_tokens))
-        off = min(2.0, max(0.5, pass_ms / self.pass_ms(min(num_tokens, self.max_tokens)))) - 1.0
-        self._ms = [ms * (1.0 + COST_STEP * off) for ms in self._ms]
-        self._ms[nearest] *= 1.0 + SHAPE_STEP * off
-
-    def as_dict(self) -> dict[int, float]:
-        """The current table."""
-        return dict(zip(self._sizes, self._ms, strict=True))
 
 
 class MeasuredPolicy:

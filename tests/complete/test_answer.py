@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from completiond.complete.answer import Answer
+from completiond.complete.place import Place
 from completiond.complete.request import Chunk, Span
-from completiond.complete.stops import Place
 from completiond.complete.tokens import TextTokenizer
 from tests.fake_model import EOS, PADDED_VOCAB_SIZE, bytes_of, fake_tokenizer
 

@@ -14,6 +14,8 @@ from completiond.complete.request import Chunk, Completion, CompletionRequest, D
 from completiond.config import CompletionConfig, Config, ModelConfig, PromptConfig, SpecConfig
 from completiond.engine.sampling_params import SamplingParams
 from completiond.errors import UsageError
+from completiond.spec.pass_costs import PassCosts
+from completiond.spec.policy import MeasuredPolicy
 from tests.fake_model import (
     EOS,
     FIM_QWEN,
@@ -119,6 +121,40 @@ def test_repeating_text_is_drafted_and_accepted_in_fewer_passes() -> None:
     assert 0 < drafted.accepted <= drafted.drafted
     assert {span.source for span in drafted.spans} == {"model", "ngram"}
     assert sum(len(span.text) for span in drafted.spans if span.source == "ngram") <= drafted.accepted
+
+
+def test_checked_guesses_are_counted_by_depth_and_temperature_for_as_long_as_the_model_is_loaded() -> None:
+    prefix = f"def f():\n{LINE}    pass\n    "
+    completer, _ = completer_for(LINE.strip() + "\n    other")
+    assert completer.acceptance.counts == ()
+
+    drafted, accepted = 0, 0
+    for temperature in (0.0, 0.0, 0.73):
+        request = CompletionRequest(prefix, "\n", sampling=SamplingParams(temperature), drafter="ngram")
+        completion = run(completer, request)[1]
+        drafted, accepted = drafted + completion.drafted, accepted + completion.accepted
+    run(completer, CompletionRequest(prefix, "\n", drafter="none"))
+
+    greedy, warm = completer.acceptance.counts
+    assert (greedy.source, greedy.temperature) == ("ngram", 0.0)
+    assert (warm.source, warm.temperature) == ("ngram", 0.7)
+    assert greedy.tried == tuple(2 * tried for tried in warm.tried)  # the model is as sure at each temperature
+    assert greedy.accepted == tuple(2 * hits for hits in warm.accepted)
+    # Of a draft, what lies behind its first wrong guess was checked in vain and is not counted.
+    assert sum(greedy.accepted) + sum(warm.accepted) == accepted > 20
+    assert accepted < sum(greedy.tried) + sum(warm.tried) <= drafted
+
+
+def test_a_guess_that_the_policy_leaves_out_is_not_counted() -> None:
+    completer, _ = completer_for(LINE.strip())
+    # Each token of a pass costs as much as a pass of its own: nothing is worth checking.
+    completer.policy = MeasuredPolicy(PassCosts({1: 10.0, 32: 320.0}), refresh_costs=False)
+    request = CompletionRequest(f"def f():\n{LINE}    pass\n    ", "\n", drafter="ngram", explain=True)
+
+    _, completion = run(completer, request)
+
+    assert any(decision.proposed for decision in completion.decisions)
+    assert completer.acceptance.counts == ()
 
 
 def test_the_text_after_the_cursor_is_drafted_from() -> None:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from completiond.complete.stops import Place, check, finish
+from completiond.complete.place import Place
+from completiond.complete.stops import check, finish
 
 
 def place_of(text: str) -> Place:

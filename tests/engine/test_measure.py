@@ -6,18 +6,23 @@ import time
 from itertools import pairwise
 
 import pytest
+import torch
 
-from completiond.engine.measure import CONTEXT_TOKENS, ROUNDS, measure_costs
-from tests.fake_model import FakeTarget, says
+from completiond.engine.measure import CONTEXT_TOKENS, ROUNDS, measure_costs, measure_passes
+from tests.fake_model import FakeTarget
 
 VOCAB_SIZE = 300
+
+
+def make_target() -> FakeTarget:
+    return FakeTarget(lambda ids: torch.zeros(VOCAB_SIZE), VOCAB_SIZE)
 
 
 @pytest.mark.parametrize(
     ("max_tokens", "sizes"), [(1, [1]), (2, [1, 2]), (32, [1, 2, 4, 8, 16, 32]), (33, [1, 2, 4, 8, 16, 32, 33])]
 )
 def test_each_size_is_measured_behind_a_context(max_tokens: int, sizes: list[int]) -> None:
-    target = FakeTarget(says([], after=0, vocab_size=VOCAB_SIZE), VOCAB_SIZE)
+    target = make_target()
 
     costs = measure_costs(target, max_tokens)
 
@@ -28,7 +33,7 @@ def test_each_size_is_measured_behind_a_context(max_tokens: int, sizes: list[int
 
 
 def test_larger_passes_of_a_target_that_takes_longer_for_them_cost_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    target = FakeTarget(says([], after=0, vocab_size=VOCAB_SIZE), VOCAB_SIZE)
+    target = make_target()
     now_s = 0.0
 
     def before_pass() -> None:
@@ -42,3 +47,12 @@ def test_larger_passes_of_a_target_that_takes_longer_for_them_cost_more(monkeypa
 
     assert all(smaller < larger for smaller, larger in pairwise(costs.as_dict().values()))
     assert costs.pass_ms(1) == pytest.approx(5.0)
+
+
+def test_a_long_context_is_read_in_pieces_and_once() -> None:
+    target = make_target()
+
+    costs = measure_passes(target, [4, 1], context_tokens=600, rounds=2)
+
+    assert target.pass_sizes == [256, 256, 88, 4, 1, 4, 1]
+    assert list(costs.as_dict()) == [1, 4]

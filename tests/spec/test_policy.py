@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from completiond.spec.drafter import NO_DRAFT, Draft
-from completiond.spec.policy import MIN_GAIN, Decision, FixedPolicy, MeasuredPolicy, PassCosts
+from completiond.spec.pass_costs import PassCosts
+from completiond.spec.policy import MIN_GAIN, Decision, FixedPolicy, MeasuredPolicy
 
 SIZES = (1, 2, 4, 8, 16)
 FLAT = dict.fromkeys(SIZES, 10.0)
@@ -153,35 +154,6 @@ def test_the_worth_of_a_draft_follows_its_chances() -> None:
 # What passes cost
 
 
-def test_costs_are_as_measured_and_straight_between() -> None:
-    costs = PassCosts(TYPICAL)
-    assert [costs.pass_ms(size) for size in (1, 2, 3, 4, 6, 8, 12, 16)] == [10, 12, 13.5, 15, 18.5, 22, 31, 40]
-    assert (costs.max_tokens, costs.as_dict()) == (16, TYPICAL)
-    with pytest.raises(ValueError, match="beyond the 16"):
-        costs.pass_ms(17)
-    with pytest.raises(ValueError, match="one token"):
-        PassCosts({2: 1.0})
-
-
-@pytest.mark.parametrize("factor", [0.3, 0.7, 1.0, 1.5, 3.0])
-def test_costs_follow_a_machine_that_became_faster_or_slower(factor: float) -> None:
-    costs = PassCosts(TYPICAL)
-    for number in range(600):
-        size = SIZES[number % len(SIZES)]
-        costs.observe(size, factor * TYPICAL[size])
-
-    assert costs.as_dict() == pytest.approx({size: factor * ms for size, ms in TYPICAL.items()}, rel=0.02)
-
-
-def test_a_size_that_was_mismeasured_is_put_right() -> None:
-    costs = PassCosts({**TYPICAL, 8: 60.0})
-    for number in range(4000):
-        size = SIZES[number % len(SIZES)]
-        costs.observe(size, TYPICAL[size])
-
-    assert costs.pass_ms(8) == pytest.approx(TYPICAL[8], rel=0.1)
-
-
 def test_a_draft_that_was_left_out_comes_back_when_the_machine_is_fast_again() -> None:
     policy, one = MeasuredPolicy(PassCosts(TYPICAL)), draft(8, 0.6)
     length = len(policy.trim(one).token_ids)
@@ -190,21 +162,6 @@ def test_a_draft_that_was_left_out_comes_back_when_the_machine_is_fast_again() -
             policy.observe(NO_DRAFT, NO_DRAFT, [1], factor * TYPICAL[1], timed=True)
 
     assert abs(len(policy.trim(one).token_ids) - length) <= 1
-
-
-def test_one_pass_that_was_held_up_changes_little() -> None:
-    costs = PassCosts(TYPICAL)
-    costs.observe(4, 60_000.0)
-
-    assert all(costs.pass_ms(size) <= 1.07 * TYPICAL[size] for size in SIZES)
-
-
-def test_sizes_that_were_not_measured_count_for_the_nearest() -> None:
-    costs = PassCosts(TYPICAL)
-    for _ in range(20):
-        costs.observe(100, 80.0)
-
-    assert costs.pass_ms(16) / TYPICAL[16] > costs.pass_ms(8) / TYPICAL[8] == pytest.approx(costs.pass_ms(1) / 10.0)
 
 
 def test_passes_that_read_a_prompt_and_fixed_costs_are_not_learned_from() -> None:

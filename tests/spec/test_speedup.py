@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from completiond.spec.pass_costs import PassCosts
 from completiond.spec.speedup import (
-    MIN_TRIED,
-    AcceptanceCounts,
     RoundCost,
     best_length,
     best_measured_length,
@@ -22,7 +21,6 @@ from completiond.spec.speedup import (
     falling_acceptance,
     measured_speedup,
     speedup,
-    temperature_falls,
 )
 
 CHANCES = st.floats(0, 1)
@@ -129,27 +127,18 @@ def test_chances_out_of_range_are_refused(values: tuple[float, float, int]) -> N
         falling_acceptance(*values)
 
 
-def test_verify_time_is_as_measured_and_straight_between() -> None:
-    cost = RoundCost.measured({8: 40.0, 1: 30.0, 4: 32.0}, lookup_ms=0.5, guess_ms=2.0)
-    assert [cost.verify_ms(size) for size in (1, 2, 4, 5, 6, 8)] == pytest.approx([30, 30 + 2 / 3, 32, 34, 36, 40])
-    assert cost.max_length == 7
+def test_a_round_is_a_draft_and_a_pass_of_one_token_more() -> None:
+    cost = RoundCost(PassCosts({1: 30.0, 8: 40.0}), lookup_ms=0.5, guess_ms=2.0)
     assert cost.round_ms(0) == 30.0  # plain decoding looks nothing up
     assert cost.round_ms(7) == 40.0 + 0.5 + 14.0
-    for size in (0, 9):
-        with pytest.raises(ValueError, match="1 to 8"):
-            cost.verify_ms(size)
-
-
-@pytest.mark.parametrize("pass_ms", [{}, {2: 1.0}, {1: 0.0}, {1: 1.0, 2: math.inf}, {0: 1.0, 1: 1.0}])
-def test_curves_that_cannot_be_are_refused(pass_ms: dict[int, float]) -> None:
-    with pytest.raises(ValueError, match="passes of"):
-        RoundCost.measured(pass_ms)
+    with pytest.raises(ValueError, match="a draft of"):
+        RoundCost(PassCosts({1: 30.0}), lookup_ms=-0.1)
 
 
 @settings(deadline=None)
 @given(acceptances=st.lists(CHANCES, max_size=8), draft_cost=st.floats(0, 2), pass_ms=TIMES_MS)
 def test_a_flat_curve_is_the_lessons_model(acceptances: list[float], draft_cost: float, pass_ms: float) -> None:
-    cost = RoundCost.measured({1: pass_ms, 64: pass_ms}, guess_ms=draft_cost * pass_ms)
+    cost = RoundCost(PassCosts({1: pass_ms, 64: pass_ms}), guess_ms=draft_cost * pass_ms)
     assert measured_speedup(acceptances, cost) == pytest.approx(speedup(acceptances, draft_cost))
 
 
@@ -158,7 +147,7 @@ def test_a_flat_curve_is_the_lessons_model(acceptances: list[float], draft_cost:
 def test_the_best_length_beats_every_other_by_tokens_per_millisecond(
     acceptances: list[float], times: list[float]
 ) -> None:
-    cost = RoundCost.measured(dict(enumerate(times, start=1)))
+    cost = RoundCost(PassCosts(dict(enumerate(times, start=1))))
     rates = [enumerated_tokens(acceptances[:k]) / times[k] for k in range(len(acceptances) + 1)]
 
     best = best_measured_length(acceptances, cost)
@@ -170,7 +159,7 @@ def test_the_best_length_beats_every_other_by_tokens_per_millisecond(
 @settings(deadline=None)
 @given(times=st.lists(TIMES_MS, min_size=9, max_size=9))
 def test_drafting_pays_just_above_the_break_even_and_not_below(times: list[float]) -> None:
-    cost = RoundCost.measured(dict(enumerate(times, start=1)))
+    cost = RoundCost(PassCosts(dict(enumerate(times, start=1))))
 
     bound = break_even_acceptance(cost, 8)
 
@@ -182,54 +171,5 @@ def test_drafting_pays_just_above_the_break_even_and_not_below(times: list[float
 
 
 def test_break_even_of_a_single_guess_is_what_it_adds_to_the_pass() -> None:
-    assert break_even_acceptance(RoundCost.measured({1: 30.0, 2: 37.5}), 1) == pytest.approx(0.25, abs=1e-3)
-    assert break_even_acceptance(RoundCost.measured({1: 30.0, 2: 61.0}), 1) is None
-
-
-def counts(temperature: float, *depths: tuple[float, float]) -> AcceptanceCounts:
-    """``depths``: accepted and tried."""
-    return AcceptanceCounts(temperature, tuple(tried for _, tried in depths), tuple(hits for hits, _ in depths))
-
-
-def test_counts_give_acceptance_by_depth_as_far_as_they_are_many() -> None:
-    seen = counts(0.0, (80, 100), (48, 80), (MIN_TRIED - 1, MIN_TRIED - 1))
-    assert seen.enough
-    assert seen.acceptances(4) == (0.8, 0.6, 0.6, 0.6)
-    assert seen.acceptances(1) == (0.8,)
-
-
-def test_few_counts_are_not_believed() -> None:
-    for few in (counts(0.0), counts(0.0, (MIN_TRIED - 1, MIN_TRIED - 1))):
-        assert not few.enough
-        with pytest.raises(ValueError, match="not enough"):
-            few.acceptances(1)
-
-
-@pytest.mark.parametrize(
-    "values", [(0.0, (1,), (2,)), (0.0, (1,), ()), (-1.0, (), ()), (math.nan, (), ()), (0.0, (1,), (-1,))]
-)
-def test_counts_that_cannot_be_are_refused(values: tuple[float, tuple[float, ...], tuple[float, ...]]) -> None:
-    with pytest.raises(ValueError, match=r"not counts of guesses|zip\(\)"):
-        AcceptanceCounts(*values)
-
-
-def test_the_effect_of_temperature_is_unknown_until_two_were_seen() -> None:
-    assert temperature_falls([]) == ()
-    assert temperature_falls([counts(0.0, (60, 100))]) == ()
-    assert temperature_falls([counts(0.0, (60, 100)), counts(1.0, (1, 2))]) == ()
-
-
-def test_the_effect_of_temperature_is_the_difference_seen_with_its_bounds() -> None:
-    (many,) = temperature_falls([counts(0.8, (500, 1000)), counts(0.0, (700, 1000))])
-    (few,) = temperature_falls([counts(0.8, (50, 100)), counts(0.0, (55, 100))])
-
-    assert many.temperature == few.temperature == 0.8
-    assert many.fall == pytest.approx(0.2)
-    assert (many.low, many.high) == pytest.approx((0.158, 0.242), abs=2e-3)  # 0.2 +- 1.96 * sqrt(.21/1000 + .25/1000)
-    assert few.low < 0 < few.high  # may be chance
-
-
-def test_a_share_of_one_still_has_bounds() -> None:
-    (fall,) = temperature_falls([counts(0.0, (60, 60)), counts(1.0, (60, 60))])
-    assert fall.fall == 0.0
-    assert fall.low < 0 < fall.high
+    assert break_even_acceptance(RoundCost(PassCosts({1: 30.0, 2: 37.5})), 1) == pytest.approx(0.25, abs=1e-3)
+    assert break_even_acceptance(RoundCost(PassCosts({1: 30.0, 2: 61.0})), 1) is None

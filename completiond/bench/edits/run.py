@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from completiond.bench.edits.desk import ARMS, Desk
@@ -79,6 +79,7 @@ def run_oracle(events: Iterable[EditEvent], tokenizer: TextTokenizer, budget: Pr
     policies = {arm: MeasuredPolicy(PassCosts(ORACLE_COSTS_MS), refresh_costs=False) for arm in ARMS}
     tallies: Tallies = defaultdict(Tally)
     vocab_size = max(tokenizer.stop_ids) + 1
+    end_ids = [vocab_size - 1] * (MAX_DRAFT_TOKENS + 1)
     for event in events:
         texts = desk.follow(event)
         prompt = build_prompt(event.prefix, event.suffix, tokenizer, None, budget)
@@ -87,16 +88,24 @@ def run_oracle(events: Iterable[EditEvent], tokenizer: TextTokenizer, budget: Pr
         if not answer_ids:
             continue
         for arm in ARMS:
-            target = OracleTarget(prompt.token_ids, answer_ids, vocab_size)
+            # What follows is the text behind the cursor: the drafter must not learn from its budget where to end.
+            target = OracleTarget(prompt.token_ids, [*answer_ids, *suffix_ids, *end_ids], vocab_size)
             drafter = _drafter(arm, texts[arm], policies[arm])
             drafter.reset(prompt.prefix_ids, (suffix_ids,))
-            kv = target.new_cache(len(prompt.token_ids) + len(answer_ids))
+            max_tokens = len(answer_ids) + MAX_DRAFT_TOKENS + 1
+            kv = target.new_cache(len(prompt.token_ids) + max_tokens)
             steps = generate(
-                target, kv, prompt.token_ids, drafter, Sampler(SamplingParams()), lambda token_id: None,
-                len(answer_ids), MAX_DRAFT_TOKENS, policies[arm],
+                target, kv, prompt.token_ids, drafter, Sampler(SamplingParams()), _end_after(len(answer_ids)),
+                max_tokens, MAX_DRAFT_TOKENS, policies[arm],
             )  # fmt: skip
             tallies[arm, event.kind].add([step for step in steps if step.token_ids])
     return tallies
+
+
+def _end_after(num_tokens: int) -> Callable[[int], str | None]:
+    """A stop rule that knows where the person stopped."""
+    left = iter(range(num_tokens - 1, -1, -1))
+    return lambda token_id: "end" if next(left) == 0 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,59 @@
+"""Where an answer ends that fills a gap in a line."""
+
+from __future__ import annotations
+
+import re
+
+from completiond.complete.layout import CLOSERS, OPENING, TELLING_CHARS, brackets
+from completiond.complete.place import Place
+from completiond.complete.verdict import Verdict
+
+__all__ = ["check_gap"]
+
+
+def check_gap(text: str, place: Place) -> Verdict:
+    """Judge an answer that stands in the middle of a line: it is one line (``line``), and ends earlier (``suffix``)
+    where it writes what already stands right of the cursor.
+    """
+    line, newline, _ = text.partition("\n")
+    if place.closes:
+        if (end := _where_closed(line, place)) is not None:
+            return Verdict(end, "suffix", 0)
+        return Verdict(len(line), "line", 0) if newline else Verdict(None, "", len(line.rstrip()))
+    if not newline:
+        return Verdict(None, "", 0)
+    if (end := _where_met(line, place.right.strip())) is not None:
+        return Verdict(end, "suffix", 0)
+    # A line that passes by the words to its right was not written to stand before them.
+    return Verdict(0 if any(char.isalnum() for char in place.right) else len(line), "line", 0)
+
+
+def _where_closed(line: str, place: Place) -> int | None:
+    """Where the answer writes the bracket or quote that stands right of the cursor already."""
+    closer = place.right.lstrip()[0]
+    if closer not in CLOSERS:
+        found = re.search(rf"(?<!\\){re.escape(closer)}", line)
+        return found.start() if found else None
+    # What the line's left part opens and its right part does not close is the answer's to close.
+    missing = [CLOSERS[OPENING.index(char)] for char in reversed(brackets(place.left)[1])]
+    del missing[max(0, len(missing) - len(brackets(place.right)[0])) :]
+    depth = 0
+    for index, char in enumerate(line):
+        depth += (char in OPENING) - (char in CLOSERS)
+        if depth < 0:
+            depth = 0
+            if missing[:1] == [char]:
+                del missing[0]
+            elif char == closer:
+                return index
+    return None
+
+
+def _where_met(line: str, right: str) -> int | None:
+    """Where a complete line of the answer comes to what stands right of the cursor, or to the beginning of it."""
+    least = min(len(right), TELLING_CHARS)
+    for size in range(min(len(line), len(right)), least - 1, -1):
+        if line.endswith(right[:size]):
+            return len(line) - size
+    found = line.rfind(right) if len(right) >= TELLING_CHARS else -1
+    return found if found >= 0 else None

@@ -1,0 +1,62 @@
+"""Where an answer goes: the text around the cursor, as far as the stop rules look at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from completiond.complete.layout import CLOSERS, OPENERS, indent_columns
+
+__all__ = ["Place"]
+
+OPEN_ENDS = (*OPENERS, ">", "=", "\\")
+"""Ends of a line after which the next may be deeper; ``>`` ends an HTML tag."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the rules need of the text around the cursor; line ends are ``\\n``."""
+
+    left: str
+    """The cursor's line up to the cursor."""
+    right: str
+    """The cursor's line from the cursor, without its end and trailing blanks."""
+    above: str
+    """The last non-blank line above the cursor's line, trailing blanks removed."""
+    next_lines: tuple[str, ...]
+    """The first non-blank lines after the cursor's line, two at most, trailing blanks removed."""
+    has_fences: bool
+    """The text itself is Markdown, or quotes it: a code fence is nothing unusual."""
+
+    @classmethod
+    def of(cls, prefix: str, suffix: str) -> Place:
+        """Look at both sides of the cursor."""
+        before, _, left = prefix.rpartition("\n")
+        above = before.rstrip().rpartition("\n")[2]
+        right, _, below = suffix.partition("\n")
+        lines = (line.rstrip() for line in below[:4096].split("\n"))
+        following = [line for line in lines if line][:2]
+        return cls(left, right.rstrip(), above, tuple(following), "```" in prefix or "```" in suffix)
+
+    @property
+    def single_line(self) -> bool:
+        """Text to the right means that the answer fills a gap in this line."""
+        return bool(self.right.strip())
+
+    @property
+    def drops_margin(self) -> bool:
+        """Whether blanks at the answer's beginning are too many: the user, or the editor, has typed them."""
+        if self.left.strip():
+            return self.left[-1] in " \t"
+        left, above = indent_columns(self.left), indent_columns(self.above)
+        return left > above or (not self.above.endswith(OPEN_ENDS) and (left > 0 or above == 0))
+
+    @property
+    def closes(self) -> bool:
+        """Whether the text to the right begins by closing a bracket or a string: often the editor put that there."""
+        closer = self.right.lstrip()[:1]
+        return closer in tuple(CLOSERS) or (closer in tuple("\"'`") and self.left.count(closer) % 2 == 1)
+
+    @property
+    def indent_below(self) -> int:
+        """Columns before the text of the next line, or -1 when there is none."""
+        return indent_columns(self.next_lines[0]) if self.next_lines else -1

@@ -1,0 +1,190 @@
+"""Where in a source a text that is being written has come to, when the text is the source with changes.
+
+Needleman and Wunsch's alignment with affine gaps (Gotoh 1982), one row per written part and open at the end: the row's
+minimum is the place in the source that the text has come to. What was replaced on the way can be read off it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from completiond.spec.parts import PartKind, PartSwap, kind_of, split_parts
+
+__all__ = ["Alignment", "Arrival", "Move"]
+
+Move = Literal["agrees", "replaces", "inserts"]
+Floats = NDArray[np.float32]
+
+SKIP_OPEN, SKIP_MORE = 0.35, 0.05
+"""Leaving out parts of the source: lines are left out as easily as words."""
+INSERT_OPEN, INSERT_MORE = 0.9, 0.3
+REPLACE_WORD, REPLACE_SIGN, REPLACE_BLANK = 0.5, 0.9, 0.3
+NEVER = 1e6
+MAX_SWAP_PARTS = 8
+NEAR = 1.0
+"""How much worse than the best a place may be to be named too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A place in the source. ``agreeing``: parts before it that agree without a gap; ``move``: how the last one was
+    taken.
+    """
+
+    offset_chars: int
+    part: int
+    inside_chars: int
+    agreeing: int
+    move: Move
+    cost: float
+
+
+class Alignment:
+    """Of ``source`` with what is written, from the beginning of both."""
+
+    def __init__(self, source: str) -> None:
+        self.parts = split_parts(source)
+        kinds = np.array([kind_of(part) for part in self.parts], dtype=np.int8)
+        self._numbers: dict[str, int] = {}
+        self._ids = np.array([self._numbers.setdefault(part, len(self._numbers)) for part in self.parts], np.int32)
+        self._replace = {
+            kind: np.where(kinds == kind, cost, NEVER).astype(np.float32)
+            for kind, cost in zip(PartKind, (REPLACE_WORD, REPLACE_SIGN, REPLACE_BLANK), strict=True)
+        }
+        self._skips = SKIP_MORE * np.arange(len(self.parts) + 1, dtype=np.float32)
+        row = np.full(len(self.parts) + 1, NEVER, dtype=np.float32)
+        row[0] = 0.0
+        self._rows = [_Row("", row, self._skipped(row), np.full_like(row, NEVER), row)]
+        self._last = ""  # the part that is being written: it may go on
+
+    def write(self, text: str) -> None:
+        """``text`` was written behind what was before."""
+        *whole, self._last = split_parts(self._last + text) or [""]
+        for part in whole:
+            self._rows.append(self._step(part))
+
+    def arrivals(self) -> list[Arrival]:
+        """The likeliest place, and the next one if it is near; none when all of the source is behind."""
+        row = self._step(self._last) if self._last else self._rows[-1]
+        order = np.argsort(row.final[:-1], kind="stable")[:4] if len(self.parts) else []
+        found: list[Arrival] = []
+        best = float(row.final.min())
+        for place in order:
+            if row.final[place] > best + NEAR or len(found) == 2:
+                break
+            found.append(self._arrival(row, int(place)))
+        begun = self._begun()
+        return sorted([*begun, *found], key=lambda one: one.cost)[:3]
+
+    def swaps(self) -> list[PartSwap]:
+        """Replacements of a few parts, words among them, on the way to the likeliest place, the latest first."""
+        return [
+            (old, new)
+            for old, new in self._replaced()
+            if len(old) <= MAX_SWAP_PARTS >= len(new) and any(kind_of(part) is PartKind.WORD for part in old)
+        ]
+
+    def _replaced(self) -> list[tuple[list[str], list[str]]]:
+        rows = [*self._rows, self._step(self._last)] if self._last else self._rows
+        place = int(np.argmin(rows[-1].final))
+        pairs: list[tuple[list[str], list[str]]] = []
+        old: list[str] = []
+        new: list[str] = []
+
+        def close() -> None:
+            if old and new:
+                pairs.append((old[::-1], new[::-1]))
+            old.clear()
+            new.clear()
+
+        index = len(rows) - 1
+        while index > 0 and place >= 0:
+            row, before = rows[index], rows[index - 1].final
+            if row.final[place] < row.base[place]:
+                start = int(np.argmin(row.base[:place] - self._skips[:place]))
+                old += self.parts[start:place][::-1]
+                place = start
+            if place and row.diagonal[place] <= row.insert[place]:
+                part = self.parts[place - 1]
+                if row.part == part and not (part == "_" and old and new):
+                    close()
+                else:
+                    old.append(part)
+                    new.append(row.part)
+                place -= 1
+            else:
+                new.append(row.part)
+            index -= 1
+        close()
+        return pairs
+
+    def _step(self, part: str) -> _Row:
+        before = self._rows[-1]
+        diagonal = np.full_like(before.final, NEVER)
+        step = self._replace[kind_of(part)]
+        if (number := self._numbers.get(part)) is not None:
+            step = np.where(self._ids == number, np.float32(0.0), step)
+        diagonal[1:] = before.final[:-1] + step
+        insert = np.minimum(before.final + np.float32(INSERT_OPEN), before.insert + np.float32(INSERT_MORE))
+        base = np.minimum(diagonal, insert)
+        return _Row(part, base, self._skipped(base), insert, diagonal)
+
+    def _skipped(self, base: Floats) -> Floats:
+        """The costs with parts of the source left out before each place."""
+        open_at = np.minimum.accumulate(base - self._skips)
+        skipped = np.full_like(base, NEVER)
+        skipped[1:] = open_at[:-1] + self._skips[1:] + np.float32(SKIP_OPEN)
+        return np.minimum(base, skipped)
+
+    def _begun(self) -> list[Arrival]:
+        """Places inside a part of the source that what is being written may become."""
+        last = self._last
+        if not last or kind_of(last) is PartKind.SIGN:
+            return []
+        before = self._rows[-1].final
+        found = [
+            Arrival(self._offset(i) + len(last), i, len(last), 1 + self._agreeing(len(self._rows) - 1, i), "agrees",
+                    float(before[i]))
+            for i, part in enumerate(self.parts)
+            if len(part) > len(last) and part.startswith(last)
+        ]  # fmt: skip
+        best = min((one.cost for one in found), default=NEVER)
+        return [one for one in found if one.cost <= best][:1]
+
+    def _arrival(self, row: _Row, place: int) -> Arrival:
+        move: Move = "inserts"
+        agreeing = 0
+        if row is self._rows[0]:
+            move = "agrees"
+        elif place and row.diagonal[place] <= row.insert[place]:
+            move = "agrees" if self.parts[place - 1] == row.part else "replaces"
+        if move == "agrees" and row is not self._rows[0]:
+            written = len(self._rows) - (1 if row is self._rows[-1] else 0)
+            agreeing = 1 + self._agreeing(written - 1, place - 1)
+        return Arrival(self._offset(place), place, 0, agreeing, move, float(row.final[place]))
+
+    def _agreeing(self, index: int, place: int) -> int:
+        """How many parts before ``place`` agree with those up to row ``index``."""
+        count = 0
+        while index > 0 and place > 0 and self._rows[index].part == self.parts[place - 1] and count < 16:
+            index, place, count = index - 1, place - 1, count + 1
+        return count
+
+    def _offset(self, place: int) -> int:
+        return sum(map(len, self.parts[:place]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Costs after one written part, by place in the source: ``base`` without, ``final`` with parts left out last."""
+
+    part: str
+    base: Floats
+    final: Floats
+    insert: Floats
+    diagonal: Floats
