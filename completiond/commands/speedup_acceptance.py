@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from completiond.client import connect
+from completiond.client import STATUS_TIMEOUT_S, connect
 from completiond.errors import DaemonUnreachableError
 from completiond.paths import Paths
 from completiond.spec.acceptance import MIN_TRIED, AcceptanceCounts
@@ -44,7 +44,7 @@ def ask_daemon(paths: Paths, model: str) -> Counted:
     """
     try:
         with connect(paths, start=False, check_version=False) as client:
-            status: dict[str, Any] = client.call("completiond/status")
+            status: dict[str, Any] = client.call("completiond/status", timeout_s=STATUS_TIMEOUT_S)
     except DaemonUnreachableError:
         return Counted((), "no daemon is running")
     if status.get("acceptance") is None:

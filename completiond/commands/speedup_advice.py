@@ -26,7 +26,8 @@ def show_choice(console: Console, cost: RoundCost, chosen: Acceptance, spec: Spe
     why = _reason(choice, cost, len(chosen.by_depth))
     console.print(f"\n[bold]Acceptance[/bold] {chosen.by_depth[0]:.2f}: {chosen.origin}.")
     console.print(f"[bold]Drafter: {_in_words(choice)}[/bold]. {why}")
-    console.print(f"Within {1 - NEARLY:.0%} of it: {', '.join(map(str, choice.nearly_as_good))}.")
+    if len(choice.nearly_as_good) > 1:
+        console.print(f"Within {1 - NEARLY:.0%} of it: {', '.join(map(str, choice.nearly_as_good))}.")
     console.print(_settings(choice, spec))
     return {
         "drafter": drafter,
@@ -93,8 +94,9 @@ def _reason(choice: DraftChoice, cost: RoundCost, max_length: int) -> str:
         return f"Drafting does not pay at this acceptance; it would from {break_even:.2f} on."
     if choice.length == 0:
         return (
-            f"At this acceptance {choice.best_length} guesses a pass would gain {choice.best_speedup - 1:.1%} at best, "
-            f"and less than {MIN_GAIN - 1:.0%} is not worth a pass of uncertain cost."
+            f"At this acceptance the best draft, of length {choice.best_length}, would gain "
+            f"{choice.best_speedup - 1:.1%}; less than {MIN_GAIN - 1:.0%} is left out, because the estimate may be off "
+            "by as much."
         )
     return (
         f"{choice.tokens_per_pass:.2f} tokens in {choice.round_ms:.1f} ms, {choice.ms_per_token:.1f} ms a token "
@@ -118,7 +120,10 @@ def _settings(choice: DraftChoice, spec: SpecConfig) -> str:
     if choice.length == 0 and spec.drafter == "none":
         return "spec.drafter is none: there is nothing to change."
     if choice.length == 0:
-        return "Set spec.drafter to none; as it is, the daemon looks for drafts and leaves out those that do not pay."
+        return (
+            f"You may set spec.drafter to none. While it is {spec.drafter}, the daemon leaves out drafts that do not "
+            "pay, at the cost of a look-up, and takes them up again when they do."
+        )
     cut = f"the daemon cuts each draft by its own chances, up to spec.max_draft_tokens = {spec.max_draft_tokens}"
     if spec.drafter == "none":
         return f"Set spec.drafter to auto, which is none now; then {cut}."

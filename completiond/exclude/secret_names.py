@@ -1,15 +1,16 @@
 """Files and folders that hold secrets, told by their names alone.
 
-Where a name is unclear, the question is what a mistake costs. Nobody asks for completions inside a ``.pem``, a ``.key``
-or a ``.asc``, so all of them count, certificates and public keys included. Source files count only where the name says
-secrets (``wp-config.php``): ``key.py``, ``secrets.py``, ``tokens.py`` and ``credentials.ts`` are code about secrets, and
-what they hold is for ``secret_text`` to find. ``token.json`` and ``tokens.json`` do not count either: mostly these are
-vocabularies or design tokens.
+Where a name is unclear, the question is what a mistake costs. Nobody asks for completions in a ``.pem``, a ``.key`` or
+a ``.asc``, so all of them count, certificates and public keys included. Source files count only where the very name
+holds secrets (``wp-config.php``): ``key.py``, ``secrets.py``, ``tokens.py`` and ``credentials.ts`` are code about
+secrets; what they hold is for ``secret_text`` to find. ``token.json`` and ``tokens.json`` do not count either: mostly
+these are vocabularies or design tokens.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import PurePath
 
 __all__ = ["is_secret_name"]
@@ -57,7 +58,9 @@ _SHAPES = re.compile(
 )
 _TEMPLATE = re.compile(r"(?:^|[._-])(?:dist|example|sample|schema|template|tmpl|tpl)(?:[._-]|$)")
 """A word by which a file says that it shows which values there are, not the values."""
-_CODE = re.compile(r"\.(?:c|cc|cpp|cs|css|go|h|hpp|html|java|js|jsx|kt|lua|md|php|pub|py|pyi|rb|rs|rst|scala|sh|swift|tsx?)")
+_CODE = re.compile(
+    r"\.(?:c|cc|cpp|cs|css|go|h|hpp|html|java|js|jsx|kt|lua|md|php|pub|py|pyi|rb|rs|rst|scala|sh|swift|tsx?)"
+)
 _BACKUP = re.compile(r"(?:~|\.(?:bak|backup|old|orig|save|sw[a-p]|tmp))$")
 _SEPARATOR = re.compile(r"[/\\]+")
 
@@ -70,7 +73,7 @@ def is_secret_name(path: PurePath | str) -> bool:
     parts = [part for part in _SEPARATOR.split(str(path).lower()) if part]
     if not parts:
         return False
-    if not _FOLDERS.isdisjoint(parts) or not _PLACES.isdisjoint(zip(parts, parts[1:], strict=False)):
+    if not _FOLDERS.isdisjoint(parts) or not _PLACES.isdisjoint(pairwise(parts)):
         return True
     name = parts[-1]
     if _is_secret(name):

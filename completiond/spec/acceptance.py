@@ -16,7 +16,7 @@ MIN_TRIED = 50
 @dataclass(frozen=True, slots=True)
 class AcceptanceCounts:
     """``tried[i]``: how often guess i + 1 was checked with all before it accepted, and ``accepted[i]``: how often it
-    was right. Guesses that were not checked are in neither.
+    was right. Guesses that were not checked are in neither, so this is the acceptance of those that seemed worth it.
 
     ``source`` is the drafter's, ``temperature`` that of the target's choice, 0.0 for greedy. Raises ValueError for
     numbers that no counting gives.

@@ -172,7 +172,8 @@ class Alignment:
         """How many parts before ``place`` agree with those up to row ``index``."""
         count = 0
         while index > 0 and place > 0 and self._rows[index].part == self.parts[place - 1] and count < 16:
-            index, place, count = index - 1, place - 1, count + 1
+            count += not self.parts[place - 1].isspace()
+            index, place = index - 1, place - 1
         return count
 
     def _offset(self, place: int) -> int:

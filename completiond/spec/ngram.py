@@ -8,6 +8,7 @@ drafter looks for the place where it comes back.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,6 +28,7 @@ LINE_TOKENS = 80
 SOURCE_TOKENS = 128
 STRONG_MATCH = 4
 MIN_COPIED = 2
+MAX_CONTINUATIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,25 +217,43 @@ class NGramDrafter:
         under way.
         """
         tail = self._ids[-MAX_MATCH:]
-        best = self._longest(tail)
+        best = self._places(tail)
         plain = None
         if self._text is not None and self._spelling is not None:
             plain = unswap_words(tail, self._text.words, self._spelling)
         other = self._longest(plain) if plain is not None and plain != tail else None
-        return [copy for copy in (best, other) if copy is not None]
+        return [*best[:1], *([other] if other is not None else []), *best[1:]]
 
-    def _longest(self, context_ids: Sequence[int], typed: str = "") -> Copy | None:
-        """The place of the longest match, the nearest of equals; of those that go on with more than ``typed``."""
+    def _places(self, context_ids: Sequence[int], typed: str = "") -> list[Copy]:
+        """Places of the longest match that go on differently, the most frequent first, the nearest of equals; of those
+        that go on with more than ``typed``.
+        """
         indexes = [self._session] if self._text is None else [self._session, self._text.index]
         matches: list[tuple[TokenIndex, Match]] = []
         for index in indexes:
             wanted = None if self._num_written else partial(self._is_news, index, typed)
             matches += [(index, match) for match in index.longest(context_ids, wanted)]
         if not matches:
-            return None
+            return []
         length = max(match.length for _, match in matches)
-        index, match = next((index, match) for index, match in matches if match.length == length)
-        return Copy(index, match.run, match.place, match.length, match.run.origin)
+        firsts: dict[int, Copy] = {}
+        counts: Counter[int] = Counter()
+        for index, match in matches:
+            if match.length == length:
+                (token_id,) = index.tokens(match.run, match.place, 1)
+                counts[token_id] += 1
+                firsts.setdefault(token_id, Copy(index, match.run, match.place, match.length, match.run.origin))
+        near = next(iter(firsts))
+        ranked = [near, *(token_id for token_id, _ in counts.most_common() if token_id != near)][:MAX_CONTINUATIONS]
+        return [
+            firsts[token_id] if token_id == near
+            else replace(firsts[token_id], origin=f"{firsts[token_id].origin}, other")
+            for token_id in ranked
+        ]  # fmt: skip
+
+    def _longest(self, context_ids: Sequence[int], typed: str = "") -> Copy | None:
+        """The place of the longest match, the nearest of equals."""
+        return next(iter(self._places(context_ids, typed)), None)
 
     def _is_news(self, index: TokenIndex, typed: str, run: Run, place: int) -> bool:
         """Whether a copy goes on with ``typed`` and more, and not with what stands behind the cursor: the cursor's own

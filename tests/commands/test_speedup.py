@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,11 @@ from completiond.commands.speedup import speedup
 from completiond.config import Config
 from completiond.errors import DaemonUnreachableError
 from completiond.paths import Paths
+from completiond.spec.acceptance import AcceptanceCounts
+from completiond.spec.pass_costs import PassCosts
+from completiond.spec.policy import MIN_GAIN
+from tests.e2e.harness import daemon_in_process, temporary_paths
+from tests.fakes import FakeService
 
 PASS_MS = {1: 33.2, 2: 37.6, 4: 35.2, 8: 42.8, 16: 55.4, 17: 57.0}
 """Times of the default model on two cores (docs/log.md)."""
@@ -52,13 +58,13 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> dict[int, float]:
     """A machine whose passes take PASS_MS; a test may change the times."""
     pass_ms = dict(PASS_MS)
 
-    def measure_verify(target: object, sizes: list[int], context_tokens: int) -> dict[int, float]:
+    def measure_passes(target: object, sizes: list[int], context_tokens: int, rounds: int) -> PassCosts:
         assert sizes[-1] == 17, "one more than the configured draft"
-        return pass_ms
+        return PassCosts(pass_ms)
 
     target = SimpleNamespace(max_positions=4096, device="cpu", dtype_name="int8")
     monkeypatch.setattr("completiond.complete.open_completer.open_completer", lambda *_: SimpleNamespace(target=target))
-    monkeypatch.setattr("completiond.bench.engine.measure_verify", measure_verify)
+    monkeypatch.setattr("completiond.engine.measure.measure_passes", measure_passes)
     monkeypatch.setattr("completiond.bench.engine.measure_lookup_ms", lambda context_tokens: 0.0)
     return pass_ms
 
@@ -75,7 +81,7 @@ class FakeClient:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def call(self, method: str) -> Mapping[str, Any]:
+    def call(self, method: str, timeout_s: float) -> Mapping[str, Any]:
         assert method == "completiond/status"
         return self.status
 
@@ -85,7 +91,7 @@ def daemon_says(monkeypatch: pytest.MonkeyPatch, **status: Any) -> None:
         assert not start
         return FakeClient({"model": MODEL, **status})
 
-    monkeypatch.setattr("completiond.commands.speedup.connect", connect)
+    monkeypatch.setattr("completiond.commands.speedup_acceptance.connect", connect)
 
 
 def counted(temperature: float, accepted: list[float], tried: list[float], source: str = "ngram") -> dict[str, Any]:
@@ -96,7 +102,7 @@ def test_tables_without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object, **__: object) -> None:
         raise AssertionError("the arithmetic needs no daemon")
 
-    monkeypatch.setattr("completiond.commands.speedup.connect", never)
+    monkeypatch.setattr("completiond.commands.speedup_acceptance.connect", never)
     result = run("--no-measure")
     assert result.exit_code == 0, result.output
     assert "2.952" in result.stdout
@@ -146,7 +152,7 @@ def test_the_choice_is_the_best_of_the_measured_column(machine: dict[int, float]
     assert choice["tokens_per_pass"] == pytest.approx(2.3056)
     assert choice["speedup"] == pytest.approx(2.3056 * 33.2 / 37.1, abs=1e-4)
     assert choice["ms_per_token"] == pytest.approx(37.1 / 2.3056, abs=1e-4)
-    assert choice["pays"] is True
+    assert (choice["drafter"], choice["pays"]) == ("ngram", True)
     assert choice["acceptance_origin"] == "as asked for"
     assert choice["length"] in choice["nearly_as_good"]
     assert result["measured"]["pass_ms"]["17"] == 57.0
@@ -157,17 +163,19 @@ def test_the_choice_is_the_best_of_the_measured_column(machine: dict[int, float]
 
 def test_the_choice_in_words(machine: dict[int, float]) -> None:
     output = " ".join(run("--acceptance", "0.6").stdout.split())
-    assert "Draft length for n-gram drafts: 4, speedup 2.06." in output
+    assert "Drafter: ngram, 4 guesses a pass, speedup 2.06 where it has a draft." in output
     assert "2.31 tokens in 37.1 ms, 16.1 ms a token instead of 33.2." in output
     assert "One guess more would bring 0.08 tokens, worth 1.3 ms, and cost 1.9 ms." in output
     assert "Drafting pays from an acceptance of 0.06 on." in output
     assert "Within 3% of it: 3, 4, 5." in output
+    assert "There is nothing to set: spec.drafter is auto, and the daemon cuts each draft by its own chances" in output
 
 
 def test_a_machine_where_no_draft_pays(machine: dict[int, float]) -> None:
     machine.update({size: 33.2 * size * 1.1 for size in PASS_MS if size > 1})
     result = figures("--acceptance", "0.99")
-    assert (result["choice"]["length"], result["choice"]["pays"], result["choice"]["speedup"]) == (0, False, 1.0)
+    names = ("drafter", "length", "pays", "speedup", "tokens_per_pass", "ms_per_token")
+    assert [result["choice"][name] for name in names] == ["none", 0, False, 1.0, 1.0, 33.2]
     assert result["measured"]["break_even_acceptance"] is None
     assert "No draft pays on this machine" in result["choice"]["why"]
 
@@ -175,7 +183,41 @@ def test_a_machine_where_no_draft_pays(machine: dict[int, float]) -> None:
 def test_an_acceptance_at_which_no_draft_pays(machine: dict[int, float]) -> None:
     result = figures("--acceptance", "0.01")
     assert result["choice"]["length"] == 0
+    assert result["choice"]["drafter"] == "none"
     assert "Drafting does not pay at this acceptance; it would from 0.06 on." in result["choice"]["why"]
+    output = " ".join(run("--acceptance", "0.01").stdout.split())
+    assert "Drafter: none. Drafting does not pay" in output
+    assert "You may set spec.drafter to none. While it is auto, the daemon leaves out" in output
+    assert "Within" not in output
+
+
+def test_counts_at_which_no_draft_pays(machine: dict[int, float], monkeypatch: pytest.MonkeyPatch) -> None:
+    daemon_says(monkeypatch, acceptance=[counted(0.0, [4], [400])])
+    choice = figures()["choice"]
+    assert (choice["drafter"], choice["length"]) == ("none", 0)
+    assert "Acceptance 0.01: counted by the daemon at temperature 0, 400 first guesses. Drafter: none." in " ".join(
+        run().stdout.split()
+    )
+
+
+def test_a_gain_too_small_for_the_daemon_is_no_advice_to_draft(machine: dict[int, float]) -> None:
+    choice = figures("--acceptance", "0.065")["choice"]
+    assert (choice["drafter"], choice["length"], choice["speedup"]) == ("none", 0, 1.0)
+    assert choice["why"].startswith("At this acceptance the best draft, of length 3, would gain 0.9%; less than 2% is")
+
+
+@pytest.mark.parametrize(
+    ("acceptance", "advice"),
+    [
+        ("0.6", "Set spec.drafter to auto, which is none now; then the daemon cuts each draft"),
+        ("0.01", "spec.drafter is none: there is nothing to change."),
+    ],
+)
+def test_what_to_set_when_drafting_is_off(
+    machine: dict[int, float], monkeypatch: pytest.MonkeyPatch, acceptance: str, advice: str
+) -> None:
+    monkeypatch.setenv("COMPLETIOND_SPEC_DRAFTER", "none")
+    assert advice in " ".join(run("--acceptance", acceptance).stdout.split())
 
 
 def test_when_every_guess_is_right_the_configured_length_is_the_limit(machine: dict[int, float]) -> None:
@@ -255,8 +297,28 @@ def test_a_daemon_that_goes_away_is_none(machine: dict[int, float], monkeypatch:
     def connect(*_: object, **__: object) -> None:
         raise DaemonUnreachableError("Gone.")
 
-    monkeypatch.setattr("completiond.commands.speedup.connect", connect)
+    monkeypatch.setattr("completiond.commands.speedup_acceptance.connect", connect)
     assert "no daemon is running" in figures()["choice"]["acceptance_origin"]
+
+
+async def test_the_counts_come_over_the_daemons_own_socket(
+    machine: dict[int, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = FakeService()
+    service.acceptance = (
+        AcceptanceCounts("ngram", 0.0, (200, 150), (150, 120)),
+        AcceptanceCounts("ngram", 0.8, (200,), (100,)),
+        AcceptanceCounts("eagle", 0.0, (200,), (10,)),
+    )
+    with temporary_paths() as paths:
+        monkeypatch.setenv("COMPLETIOND_RUNTIME_DIR", str(paths.runtime_dir))
+        async with daemon_in_process(paths, service):
+            result = await asyncio.to_thread(figures, "--model", "fake-model")
+    choice = result["choice"]
+    assert choice["acceptance"] == [0.75, *[0.8] * 15]
+    assert choice["acceptance_origin"] == "counted by the daemon at temperature 0, 200 first guesses"
+    assert choice["drafter"] == "ngram"
+    assert result["temperature"]["falls"][0]["fall"] == 0.25
 
 
 @pytest.mark.model
@@ -267,7 +329,7 @@ def test_on_this_machine(tiny_model: Path) -> None:
     assert list(measured["pass_ms"]) == ["1", "2", "3", "4", "6", "8", "12", "16", "17"]
     assert all(pass_ms > 0 for pass_ms in measured["pass_ms"].values())
     assert 0 < measured["lookup_ms"] < 50
-    best = measured["best_length"]["a = 0.75"]
-    assert choice["length"] == best
-    assert choice["pays"] == (best > 0)
-    assert choice["speedup"] == max([1.0, *measured["speedup"]["a = 0.75"]])
+    best = max(measured["speedup"]["a = 0.75"])
+    assert choice["pays"] == (best >= MIN_GAIN)
+    assert choice["length"] == (measured["best_length"]["a = 0.75"] if choice["pays"] else 0)
+    assert choice["speedup"] == (best if choice["pays"] else 1.0)

@@ -21,8 +21,8 @@ from completiond.daemon import run_daemon
 from completiond.launch import try_connect
 from completiond.lock import holder_pid
 from completiond.lsp import wire
+from completiond.lsp.host import ManagedService
 from completiond.paths import Paths
-from tests.fakes import FakeService
 
 ROOT = Path(__file__).parents[2]
 FAKE_DAEMON = [sys.executable, "-m", "tests.e2e.fake_daemon"]
@@ -82,7 +82,7 @@ def is_listening(paths: Paths) -> bool:
 
 
 @asynccontextmanager
-async def daemon_in_process(paths: Paths, service: FakeService) -> AsyncIterator[asyncio.Task[None]]:
+async def daemon_in_process(paths: Paths, service: ManagedService) -> AsyncIterator[asyncio.Task[None]]:
     """Run a daemon on this event loop, stop it at the end, and raise what it raised."""
     task = asyncio.create_task(run_daemon(lambda: service, paths))
     try:

@@ -8,23 +8,28 @@ import pytest
 
 from completiond.exclude.secret_names import is_secret_name
 
-SECRET = """
+
+def _names(text: str) -> list[str]:
+    return text.split()
+
+
+SECRET = _names("""
 .env .env.local .env.production app/.env prod.env docker/db.env .envrc .ENV .Env.Local .env.bak .env~ ..env.swp
 server.pem public.pem certs/CA.PEM tls.key config/master.key store.p12 store.pfx release.jks debug.keystore vault.kdbx
 login.ppk key.asc passwords.gpg AuthKey_1.p8 office.ovpn krb5.keytab
 id_rsa id_dsa id_ecdsa id_ed25519 deploy/id_rsa id_rsa.bak .id_rsa.swp id_ed25519_work id_ed25519_sk
-.netrc _netrc .pgpass .npmrc .pypirc .git-credentials .htpasswd .dockercfg .docker/config.json home/u/.docker/config.json
+.netrc _netrc .pgpass .npmrc .pypirc .git-credentials .htpasswd .dockercfg .docker/config.json u/.docker/config.json
 .aws/credentials .aws/config credentials credentials.json .config/gcloud/credentials.db .config/gcloud/x/adc.json
 credentials.ini client_secret_123.apps.json aws.credentials.csv kubeconfig .kube/config
 terraform.tfstate terraform.tfstate.backup env/prod.tfstate.1 prod.tfvars prod.auto.tfvars prod.tfvars.json
 service-account.json service-account-prod.json service_account.json gcp-service-account.json serviceAccountKey.json
 shop-firebase-adminsdk-ab1cd.json
-secrets.yml secrets.yaml secrets.json secrets.toml secrets.ini secrets.env secret.yaml app-secrets.prod.yaml Secrets.YAML
+secrets.yml secrets.yaml secrets.json secrets.toml secrets.ini secrets.env secret.yaml app-secrets.prod.yml Secrets.YML
 .ssh/config .ssh/known_hosts .ssh/id_rsa.pub .gnupg/pubring.kbx .git/config repo/.git/hooks/pre-commit
 .bash_history .zsh_history .python_history .psql_history fish_history wp-config.php blog/WP-Config.php wp-config.php.bak
-""".split()
+""")
 
-ORDINARY = """
+ORDINARY = _names("""
 .env.example .env.sample .env.template .env.dist .env.local.example example.env .env-example env.py environment.yml env
 key.py keys.py secrets.py secret.rs tokens.py token.json tokens.json tokenizer.json test_env.py credentials.ts
 credentials.py credentials_test.go id_rsa.pub id_ed25519.pub id_rsa_parser.py id.py
@@ -33,7 +38,7 @@ secrets.example.yml secrets.yaml.sample credentials.json.dist service_account.py
 secretary.json monkey.json keyboard.js key hotkeys.md .gitignore .gitattributes .github/workflows/ci.yml
 history.py command_history.md wp-config-sample.php password.go passwords.html README.md main.rs Makefile aws/lambda.py
 ssh/client.py git/config package.json .vscode/settings.json pem.py ascii.txt
-""".split()
+""")
 
 
 @pytest.mark.parametrize("name", SECRET)

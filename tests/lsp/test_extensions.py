@@ -10,6 +10,7 @@ import pytest
 
 from completiond import __version__, errors
 from completiond.paths import Paths
+from completiond.spec.acceptance import AcceptanceCounts
 from tests.e2e.harness import Editor, RpcError, until
 from tests.fakes import OTHER, FakeService, digest
 
@@ -100,6 +101,19 @@ async def test_status_tells_what_there_is_to_know(editor: Editor, daemon_paths: 
     assert status["rss_mb"] > 1
     names = {"progress", "detail", "model", "device", "dtype", "fim", "pid", "uptime_s"}
     assert names <= status.keys()
+
+
+async def test_status_tells_what_became_of_guesses(daemon_paths: Paths, service: FakeService) -> None:
+    async with Editor.on_socket(daemon_paths) as client:
+        assert (await client.request("completiond/status"))["acceptance"] == []
+        service.acceptance = (
+            AcceptanceCounts("ngram", 0.0, (9, 5), (7, 1)),
+            AcceptanceCounts("ngram", 0.8, (3,), (0,)),
+        )
+        assert (await client.request("completiond/status"))["acceptance"] == [
+            {"source": "ngram", "temperature": 0.0, "tried": [9, 5], "accepted": [7, 1]},
+            {"source": "ngram", "temperature": 0.8, "tried": [3], "accepted": [0]},
+        ]
 
 
 async def test_stop_is_answered_and_told_to_editors_before_the_end(editor: Editor, daemon_paths: Paths) -> None:

@@ -1,0 +1,281 @@
+"""Where answers at a line's end and on blank lines end; ``§`` is the cursor."""
+
+from __future__ import annotations
+
+import pytest
+
+from completiond.complete.stops import check
+from tests.complete.showing import place_of, reason, shown
+
+PYTHON = [
+    pytest.param(
+        "def area(r):\n    §\n\n\ndef main():\n    print(area(1))\n",
+        "square = r * r\n\n    return square * pi\n\n\ndef main():\n",
+        "square = r * r\n\n    return square * pi",
+        "block",
+        id="body on an indented blank line, blank line inside",
+    ),
+    pytest.param(
+        "import os\n\n\ndef area(r):§\n\n\nx = 1\n",
+        "\n    return r * r\n\n\ndef other():\n    pass\n",
+        "\n    return r * r",
+        "block",
+        id="body behind its head",
+    ),
+    pytest.param(
+        "def area(r):\n§",
+        "    if r:\n        return 1\n    return 2\n\n\nx\n",
+        "    if r:\n        return 1\n    return 2",
+        "block",
+        id="body on an unindented blank line",
+    ),
+    pytest.param("def area(r):\n§", "def other():\n    pass\n", "", "block", id="no body but another head"),
+    pytest.param("def area(r):\n    §\n", "def area(r):\n        return 1\n", "", "repeat", id="the head over again"),
+    pytest.param("def area(r):§\n    return 1\n", "\n    return 2\n", "", "line", id="a head that has its body"),
+    pytest.param(
+        "    def f(self):\n        return self.§\n\n    def g(self):\n",
+        "value\n\n    def g(self):\n",
+        "value",
+        "block",
+        id="last statement of a body",
+    ),
+    pytest.param(
+        "    x = compute(§\n    y = x + 1\n", "1, 2)\n    z = 3\n", "1, 2)", "line", id="statement among statements"
+    ),
+    pytest.param("    # Nothing is§\n    x = 1\n", " shown.\n    y = 2\n", " shown.", "line", id="comment above code"),
+    pytest.param(
+        "    while lo < hi:\n        mid = 1\n        §\n            lo = mid\n",
+        "if key < x:\n            lo = mid + 1\n",
+        "if key < x:",
+        "line",
+        id="missing head of a body that is there",
+    ),
+    pytest.param(
+        "x = [\n    1,\n    §\n]\n", "2,\n    3,\n]\nprint(x)\n", "2,\n    3,", "block", id="closing bracket is there"
+    ),
+    pytest.param("x = [\n    1,\n    §", "2,\n]\nprint(x)\n", "2,\n]", "block", id="closing bracket is missing"),
+    pytest.param(
+        "x = foo(§\n\ny = 2\n",
+        "\n    a,\n    b,\n)\nz = 3\n",
+        "\n    a,\n    b,\n)",
+        "block",
+        id="call over several lines",
+    ),
+    pytest.param(
+        "import os\n§\n\nmain()\n",
+        "import re\nimport sys\n\n\ndef f():\n",
+        "import re\nimport sys",
+        "block",
+        id="top level, up to the blank line",
+    ),
+    pytest.param(
+        "§",
+        "class A:\n    x = 1\n\n    def f(self):\n        pass\n\n\nclass B:\n",
+        "class A:\n    x = 1\n\n    def f(self):\n        pass",
+        "block",
+        id="empty file, one definition",
+    ),
+    pytest.param(
+        "    def __init__(self):\n        §\n        self.b = 2\n        self.c = 3\n",
+        "self.a = 1\n        self.b = 2\n        self.c = 3\n",
+        "self.a = 1",
+        "suffix",
+        id="the next line over again",
+    ),
+    pytest.param(
+        "    try:\n        §\n    except KeyError:\n        pass\n",
+        "f()\n    except ValueError:\n        raise\n",
+        "f()",
+        "block",
+        id="try with an except below",
+    ),
+    pytest.param("def f():\n    §\n", "x = 1\n" + "    x = 1\n" * 5, "x = 1", "repeat", id="one line for ever"),
+    pytest.param(
+        "def f():\n    §\n",
+        "a = 1\n    b = 2\n" + "    b = 2\n" * 5,
+        "a = 1\n    b = 2",
+        "repeat",
+        id="at last one line for ever",
+    ),
+    pytest.param("x = 1\n§\n", "y = 2\n```\n\nThis code sets y.\n", "y = 2", "block", id="Markdown around the code"),
+    pytest.param("    y = 1\n    §\n", "\n\nx = 1\n", "", "block", id="outside of the block from the beginning"),
+    pytest.param(
+        "class A:\n    x = 1\n§\n",
+        "    def f(self):\n        return 1\ny = 2\n",
+        "    def f(self):\n        return 1",
+        "block",
+        id="method on an unindented line",
+    ),
+    pytest.param(
+        "x = foo(a,§\ny = 2\n",
+        "\n        b)\nz = 3\n",
+        "\n        b)",
+        "block",
+        id="call that goes on in the next line",
+    ),
+    pytest.param("    return 1§\n    y = 2\n", "\n    z = 3\n", "", "line", id="nothing missing"),
+]
+
+BRACES = [
+    pytest.param(
+        "function area(r) {\n  §\n}\n\nconsole.log(1)\n",
+        "return r * r;\n}\n\nfunction b() {\n",
+        "return r * r;",
+        "block",
+        id="JavaScript body, brace is there",
+    ),
+    pytest.param(
+        "function area(r) {\n  §\n\nfunction b() {\n}\n",
+        "return r * r;\n}\n\nfunction b() {\n",
+        "return r * r;\n}",
+        "block",
+        id="JavaScript body, brace is missing",
+    ),
+    pytest.param(
+        "function area(r) {\n§\n}\n",
+        "  return r * r;\n}\n",
+        "  return r * r;",
+        "block",
+        id="JavaScript body on an unindented line",
+    ),
+    pytest.param(
+        "if (x) {§\n}\n", "\n  y();\n}\nz();\n", "\n  y();", "block", id="body behind its head, brace is there"
+    ),
+    pytest.param(
+        "if (x) {§", "\n  y();\n}\nz();\n", "\n  y();\n}", "block", id="body behind its head, brace is missing"
+    ),
+    pytest.param(
+        "if (x) {§",
+        "\n  y();\n} else {\n  z();\n}\nw();\n",
+        "\n  y();\n} else {\n  z();\n}",
+        "block",
+        id="both branches",
+    ),
+    pytest.param(
+        "function f() {\n  if (a) {\n    §\n}\n", "b();\n  }\n}\n", "b();\n  }", "block", id="inner brace is missing"
+    ),
+    pytest.param(
+        "function f() {\n  if (!m) retu§\n\n  var x = m[1]\n}\n",
+        "rn null;\n\n  return {\n    a: 1\n  };\n}\n",
+        "rn null;",
+        "line",
+        id="statement among statements",
+    ),
+    pytest.param(
+        "  f() {\n    let a = 1;\n    §\n    g(a);\n  }\n",
+        "h(a);\n  }\n\n  k() {\n",
+        "h(a);",
+        "block",
+        id="a brace that would close a block that goes on",
+    ),
+    pytest.param("  if (a) {\n    b();\n  §\n", "}\n}\n", "}", "block", id="only the brace is missing"),
+    pytest.param("  if (a) {\n    b();\n  §\n  }\n", "}\n}\n", "", "block", id="not even the brace is missing"),
+    pytest.param(
+        "describe('a', () => {\n  it('b', () => {\n    §\n  });\n});\n",
+        "expect(1).toBe(1);\n  });\n\n  it('c', () => {\n",
+        "expect(1).toBe(1);",
+        "block",
+        id="TypeScript call back, closers are there",
+    ),
+    pytest.param(
+        "func (c *C) run() error {\n\tif err := c.a(); err != nil {\n\t\t§\n\t}\n\treturn nil\n}\n",
+        "return err\n\t}\n\treturn c.b()\n}\n",
+        "return err",
+        "block",
+        id="Go with tabs",
+    ),
+    pytest.param(
+        "switch x {§",
+        "\ncase 1:\n\treturn a\ndefault:\n\treturn b\n}\n\nfunc f() {\n",
+        "\ncase 1:\n\treturn a\ndefault:\n\treturn b\n}",
+        "block",
+        id="Go labels as far left as their switch",
+    ),
+    pytest.param("switch x {§", "\ncatch()\n", "", "block", id="no label"),
+    pytest.param(
+        "fn area(r: f64) -> f64 {\n    §\n}\n", "PI * r * r\n}\n\n#[test]\n", "PI * r * r", "block", id="Rust"
+    ),
+    pytest.param(
+        "match x {\n    Some(y) => §\n    None => 0,\n}\n", "y,\n    None => 1,\n}\n", "y,", "line", id="Rust, one arm"
+    ),
+    pytest.param(
+        "      n = fread(b, 1, 9, f);\n\n      §\n      use(b);\n",
+        "if (n == 0)\n\t  {\n\t    break;\n\t  }\n    }\n",
+        "if (n == 0)\n\t  {\n\t    break;\n\t  }",
+        "block",
+        id="C, GNU style, tabs of eight columns",
+    ),
+    pytest.param(
+        "int f(void)\n§\n",
+        "{\n  return 1;\n}\n\nint g(void)\n",
+        "{\n  return 1;\n}",
+        "block",
+        id="C, brace on its own line",
+    ),
+    pytest.param(
+        "    if (fe§\n        done = true;\n    }\n",
+        "of(in)) {\n        done = true;\n",
+        "of(in)) {",
+        "line",
+        id="C head",
+    ),
+]
+
+MARKUP = [
+    pytest.param("  x();\n  §\n", "y();\n  }\n", "y();", "block", id="a brace that nothing opened"),
+    pytest.param(
+        "x = [\n  [\n    §\n  ]\n]\n",
+        "[\n      1\n    ]\n  ]\n",
+        "[\n      1\n    ]",
+        "block",
+        id="list in a list in a list",
+    ),
+    pytest.param(
+        "<ul>\n  §\n</ul>\n", "<li>a</li>\n  <li>b</li>\n</ul>\n", "<li>a</li>\n  <li>b</li>", "block", id="HTML"
+    ),
+    pytest.param("<ul>§\n</ul>\n", "\n  <li>a</li>\n</ul>\n", "\n  <li>a</li>", "suffix", id="HTML behind its tag"),
+    pytest.param(
+        "<ul>\n  §", "<li>a</li>\n</ul>\n<p>\n", "<li>a</li>\n</ul>", "block", id="HTML, closing tag is missing"
+    ),
+    pytest.param(
+        "on:\n  push:\n§\n",
+        "jobs:\n  test:\n    runs-on: x\n\nname: y\n",
+        "jobs:\n  test:\n    runs-on: x",
+        "block",
+        id="YAML, next key",
+    ),
+    pytest.param(
+        "steps:§\nname: x\n",
+        "\n- uses: a\n  with: b\n- uses: c\nother: d\n",
+        "\n- uses: a\n  with: b\n- uses: c",
+        "block",
+        id="YAML list as far left as its key",
+    ),
+    pytest.param("  - name: §\n    run: y\n", "Test\n    run: z\n", "Test", "line", id="YAML, one value"),
+    pytest.param('{\n  "a": 1,\n  §\n}\n', '"b": 2\n}\n', '"b": 2', "block", id="JSON"),
+    pytest.param(
+        '  "files": [\n    §\n  ],\n  "x": 1\n',
+        '"a",\n    "b"\n  ],\n  "y": 2\n',
+        '"a",\n    "b"',
+        "block",
+        id="JSON list",
+    ),
+    pytest.param("if true; then\n  §\nfi\n", "echo 1\nfi\necho 2\n", "echo 1", "block", id="shell, fi is there"),
+    pytest.param("def f\n  §", "1\nend\n\ndef g\n", "1\nend", "block", id="Ruby, end is missing"),
+    pytest.param(
+        "```python\n§\n```\n", "x = 1\n```\n\nText.\n", "x = 1\n```", "block", id="Markdown may close its fence"
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "answer", "expected", "why"), [*PYTHON, *BRACES, *MARKUP])
+def test_an_answer_ends_with_its_block(text: str, answer: str, expected: str, why: str) -> None:
+    assert (shown(text, answer), reason(text, answer)) == (expected, why)
+
+
+def test_the_end_of_a_word_is_waited_for_only_where_it_matters() -> None:
+    place = place_of("def f():§\n")
+
+    assert check("\n    return 1\nd", place).end is None  # "done" would close a block of a shell
+    assert check("\n    return 1\nde", place).end == len("\n    return 1")
+    assert check("\n}", place_of("if (x) {§\n}\n")).end == 0
