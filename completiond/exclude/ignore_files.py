@@ -23,7 +23,7 @@ from typing import Literal
 
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-__all__ = ["Beat", "IgnoreFiles", "IgnoreReason", "Problem", "Rule", "both_paths"]
+__all__ = ["Beat", "IgnoreFiles", "IgnoreReason", "Problem", "Rule", "both_paths", "is_folder"]
 
 IgnoreReason = Literal["gitignore", "completiondignore"]
 
@@ -49,6 +49,7 @@ _SET = re.compile(r"\\.|\[[!^]?\]?(?:\[:\w*:\]|[^\]])*\]")
 """An escaped character, or a set in brackets."""
 _STAR = re.compile(r"\[\^/\]\*((?:\\.|\[\^?\]?(?:\\.|[^\]])*\]|[^\[\\/*+?()])+?)(?=\[\^/\]\*)")
 """In a regular expression that pathspec made: a star, and what stands between it and another star in the same name."""
+_MANY_STARS = re.compile(r"(?<![^/])\*{3,}(?![^/])")
 _TRAILING_SPACES = re.compile(r"((?:[^\\]|\\.)*?) *", re.DOTALL)
 
 
@@ -81,7 +82,8 @@ class Rule:
         line = trimmed[1] if trimmed else line
         # The slash at the end is handled here: pathspec's ``dir/`` also matches what is inside.
         pattern = line.removesuffix("/")
-        bare = pattern.removeprefix("!")
+        bare = _MANY_STARS.sub("**", pattern.removeprefix("!"))
+        pattern = "!" + bare if pattern.startswith("!") else bare
         if not line or not bare:
             return None
         if bare.split("/")[:-1].count("**") > MAX_DOUBLE_STARS:
@@ -213,8 +215,7 @@ class IgnoreFiles:
             folder = f"{folder.rstrip('/')}/{part}"
             key = (kind, top, folder)
             if key not in self._folders:
-                is_folder = i + 1 < len(parts) or _is_folder(folder)
-                self._folders[key] = _decide(chain, folder, is_folder)
+                self._folders[key] = _decide(chain, folder, i + 1 < len(parts) or is_folder(folder))
             if self._folders[key]:
                 return True
         return False
@@ -294,11 +295,11 @@ def _first_line(path: Path) -> str:
         return ""
 
 
-def _decide(chain: Sequence[tuple[str, Sequence[Rule]]], path: str, is_folder: bool) -> bool:
+def _decide(chain: Sequence[tuple[str, Sequence[Rule]]], path: str, ends_in_folder: bool) -> bool:
     for base, rules in reversed(chain):
         relative = _below(path, base)
         for rule in reversed(rules):
-            if rule.matches(relative, is_folder):
+            if rule.matches(relative, ends_in_folder):
                 return rule.excludes
     return False
 
@@ -323,7 +324,7 @@ def _below(path: str, folder: str) -> str:
     return path[len(folder) :].lstrip("/")
 
 
-def _is_folder(path: str) -> bool:
+def is_folder(path: str) -> bool:
     """As git sees it: a symbolic link is not a folder."""
     found = _stat(path, follow_symlinks=False)
     return found is not None and stat.S_ISDIR(found.st_mode)

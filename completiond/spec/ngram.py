@@ -28,7 +28,7 @@ LINE_TOKENS = 80
 SOURCE_TOKENS = 128
 STRONG_MATCH = 4
 MIN_COPIED = 2
-MAX_CONTINUATIONS = 3
+MAX_CONTINUATIONS = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,13 @@ class NGramDrafter:
         found = [one for one in [*strong, *templates, *weak] if one.draft.token_ids]
         if not found:
             return NO_DRAFT
-        self._proposed = max(found, key=lambda one: self._rank(one.draft))
+        firsts = Counter(one.draft.token_ids[0] for one in found)
+        import os
+        b = float(os.environ["BB"])
+        def key(one):
+            r = self._rank(one.draft)
+            return r * (1 + b * min(3, firsts[one.draft.token_ids[0]] - 1))
+        self._proposed = max(found, key=key)
         return self._proposed.draft
 
     def _draft(self, copy: Copy, budget: int) -> _Proposal:
