@@ -113,6 +113,9 @@ class NGramDrafter:
         *above, typed = self._spelling.decode(self._ids[-LINE_TOKENS:]).split("\n")
         indent = len(typed) - len(typed.lstrip())
         siblings = [line for line in above if line.strip() and len(line) - len(line.lstrip()) == indent]
+        below = behind.lstrip("\n").split("\n")[0]
+        if not siblings and below.strip() and len(below) - len(below.lstrip()) == indent:
+            siblings = [below]
         if siblings:
             found["sibling"] = Template("sibling", siblings[-1] + behind, typed)
             parts = split_parts(siblings[-1])
@@ -127,6 +130,8 @@ class NGramDrafter:
         if budget <= 0:
             return NO_DRAFT
         found = [self._draft(copy, budget) for copy in self._candidates()]
+        if (near := self._near(budget)) is not None:
+            found.append(near)
         found += [self._cut_draft(copy, cut, budget) for copy, cut in self._seam]
         found += [renamed for one in found if (renamed := self._renamed(one, budget)) is not None]
         templates = self._template_drafts(budget)
@@ -135,19 +140,21 @@ class NGramDrafter:
         found = [one for one in [*strong, *templates, *weak] if one.draft.token_ids]
         if not found:
             return NO_DRAFT
-        firsts = Counter(one.draft.token_ids[0] for one in found)
-        import os
-        b = float(os.environ["BB"])
-        def key(one):
-            r = self._rank(one.draft)
-            return r * (1 + b * min(3, firsts[one.draft.token_ids[0]] - 1))
-        self._proposed = max(found, key=key)
+        self._proposed = max(found, key=lambda one: self._rank(one.draft))
         return self._proposed.draft
 
     def _draft(self, copy: Copy, budget: int) -> _Proposal:
         """The text at ``copy``."""
         token_ids = copy.index.tokens(copy.run, copy.place, budget)
         return _Proposal(self._guess(token_ids, copy.origin, copy.match), copy)
+
+    def _near(self, budget: int) -> _Proposal | None:
+        """The nearest place of the last token alone."""
+        ids = self._ids
+        for i in range(len(ids) - 2, max(-1, len(ids) - 3000), -1):
+            if ids[i] == ids[-1]:
+                return _Proposal(self._guess(ids[i + 1 : i + 1 + min(budget, 8)], "near", 1), None)
+        return None
 
     def _guess(self, token_ids: Sequence[int], origin: str, match: int) -> Draft:
         probabilities = (acceptance_guess(origin, match),) * len(token_ids)
@@ -207,6 +214,14 @@ class NGramDrafter:
         text = self._spelling.decode(token_ids) if self._spelling else ""
         for template in self._templates.values():
             template.write(text)
+        if "\n" in text and self._spelling is not None:
+            *above, line = self._spelling.decode(self._ids[-LINE_TOKENS:] + list(token_ids)).split("\n")
+            indent = len(line) - len(line.lstrip())
+            whole = [one for one in above[1:] if one.strip()]
+            if line.strip():
+                whole = [one for one in whole if len(one) - len(one.lstrip()) == indent]
+            if whole:
+                self._templates["sibling"] = Template("sibling", whole[-1] + "\n", line)
         if self._spelling is not None and self._proposed is not None and (copy := self._proposed.copy) is not None:
             accepted = _agreement(self._proposed.draft.token_ids, token_ids)
             if accepted >= MIN_COPIED:
