@@ -22,7 +22,8 @@ from completiond.engine.sampling import Sampler
 from completiond.errors import UsageError
 from completiond.spec.acceptance_counter import AcceptanceCounter, CountingPolicy
 from completiond.spec.drafter import Drafter, NoDrafter
-from completiond.spec.ngram import DraftText, NGramDrafter
+from completiond.spec.draft_text import DraftText
+from completiond.spec.ngram import NGramDrafter
 from completiond.spec.policy import FixedPolicy, MeasuredPolicy
 
 __all__ = ["Completer"]

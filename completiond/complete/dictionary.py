@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from completiond.complete.document_runs import MAX_WORDS, DocumentRuns
 from completiond.complete.request import LineEdit
 from completiond.complete.tokens import TextTokenizer
-from completiond.spec.ngram import DraftText
+from completiond.spec.draft_text import DraftText
 from completiond.spec.parts import PartSwap
 from completiond.spec.spelling import WordSwap
 from completiond.spec.token_index import BYTES_PER_TOKEN, TokenIndex

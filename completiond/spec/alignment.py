@@ -20,7 +20,7 @@ __all__ = ["Alignment", "Arrival", "Move"]
 Move = Literal["agrees", "replaces", "inserts"]
 Floats = NDArray[np.float32]
 
-SKIP_OPEN, SKIP_MORE = 0.35, 0.05
+SKIP_OPEN, SKIP_MORE = 0.6, 0.05
 """Leaving out parts of the source: lines are left out as easily as words."""
 INSERT_OPEN, INSERT_MORE = 0.9, 0.3
 REPLACE_WORD, REPLACE_SIGN, REPLACE_BLANK = 0.5, 0.9, 0.3
@@ -77,7 +77,9 @@ class Alignment:
         for place in order:
             if row.final[place] > best + NEAR or len(found) == 2:
                 break
-            found.append(self._arrival(row, int(place)))
+            arrival = self._arrival(row, int(place))
+            if arrival.move != "inserts":
+                found.append(arrival)
         begun = self._begun()
         return sorted([*begun, *found], key=lambda one: one.cost)[:3]
 

@@ -22,7 +22,7 @@ __all__ = ["Decision", "FixedPolicy", "MeasuredPolicy", "PassCosts", "Policy"]
 
 FADE = 0.98
 """Weight of earlier counts after each new one: the last fifty or so guesses of a kind decide."""
-PRIOR_WEIGHT = 4.0
+PRIOR_WEIGHT = 16.0
 """Counts that the drafter's own estimate stands for, before anything was seen."""
 KEEP_PROBABILITY = 0.1
 MIN_GAIN = 1.02

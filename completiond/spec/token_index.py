@@ -129,6 +129,14 @@ class TokenIndex:
         """At most ``count`` tokens of ``run`` from ``place`` on."""
         return tuple(self._tokens[place : min(place + count, run.end)].tolist())
 
+    def last_place(self, run: Run) -> int | None:
+        """The place behind the newest earlier occurrence in ``run`` of its own last token."""
+        tokens = self._tokens[run.start : run.end]
+        if len(tokens) < 2:
+            return None
+        places = np.flatnonzero(tokens[:-1] == tokens[-1])
+        return run.start + int(places[-1]) + 1 if len(places) else None
+
     def longest(self, context_ids: Sequence[int], wanted: Callable[[Run, int], bool] | None = None) -> list[Match]:
         """All places (MAX_PLACES at most, newest first) of the longest end of ``context_ids`` with a token behind it.
 

@@ -12,7 +12,7 @@ from completiond.complete import document_runs
 from completiond.complete.dictionary import Dictionary, DocumentKey
 from completiond.complete.request import LineEdit
 from completiond.complete.tokens import TextTokenizer
-from completiond.spec.ngram import DraftText
+from completiond.spec.draft_text import DraftText
 from completiond.spec.token_index import BYTES_PER_TOKEN, MAX_MATCH
 from tests.fake_model import PADDED_VOCAB_SIZE, bytes_of, fake_tokenizer
 

@@ -6,7 +6,7 @@ from completiond.bench.edits.event import DocumentChange, EditEvent
 from completiond.complete.dictionary import Dictionary
 from completiond.complete.request import LineEdit
 from completiond.complete.tokens import TextTokenizer
-from completiond.spec.ngram import DraftText
+from completiond.spec.draft_text import DraftText
 
 __all__ = ["ARMS", "Desk"]
 

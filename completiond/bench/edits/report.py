@@ -9,7 +9,7 @@ from rich.table import Table
 
 from completiond.bench.edits.desk import ARMS
 from completiond.bench.edits.event import EDIT_KINDS
-from completiond.bench.edits.run import ModelRun, Tallies, Tally
+from completiond.bench.edits.run import CPU, CPU_COSTS_MS, ModelRun, Tallies, Tally
 from completiond.engine.generate import Step
 
 __all__ = ["model_json", "model_table", "oracle_json", "oracle_table"]
@@ -18,16 +18,19 @@ ALL = "all"
 
 
 def oracle_table(tallies: Tallies) -> Table:
-    """Tokens per pass of each arm by class, and what became of the last arm's drafts."""
+    """Tokens per pass of each arm by class where a pass costs the same whatever it checks, what became of the last
+    arm's drafts, and that arm's share of plain decoding's time by the costs of two CPU cores.
+    """
     view = Table(title="tokens per pass, if the model wrote what the person wrote")
-    for name in ("class", "events", *ARMS, "accepted/drafted"):
+    for name in ("class", "events", *ARMS, "accepted/drafted", "time on 2 cores"):
         view.add_column(name, justify="left" if name == "class" else "right")
     for kind in (*EDIT_KINDS, ALL):
         by_arm = {arm: _pooled(tallies, arm, kind) for arm in ARMS}
         last = by_arm[ARMS[-1]]
         if last.events:
             figures = (f"{by_arm[arm].tokens_per_pass:.2f}" for arm in ARMS)
-            view.add_row(kind, str(last.events), *figures, f"{last.accepted}/{last.drafted}")
+            hits = f"{last.accepted}/{last.drafted}"
+            view.add_row(kind, str(last.events), *figures, hits, f"{_time_ratio(tallies, kind):.2f}")
     return view
 
 
@@ -40,11 +43,16 @@ def oracle_json(tallies: Tallies) -> dict[str, Any]:
             kind: {arm: round(_pooled(tallies, arm, kind).tokens_per_pass, 3) for arm in ARMS}
             for kind in (*EDIT_KINDS, ALL)
         },
+        "time_ratio_2_cores": {kind: round(_time_ratio(tallies, kind), 3) for kind in (*EDIT_KINDS, ALL)},
         "events": {kind: _pooled(tallies, ARMS[-1], kind).events for kind in (*EDIT_KINDS, ALL)},
         "accepted_by_origin": {origin: [drafted, hits] for origin, (drafted, hits) in sorted(last.by_origin.items())},
         "accepted_by_position": [last.depths[depth] for depth in range(1, max(last.depths, default=0) + 1)],
         "wasted": round(1 - last.accepted / last.drafted, 3) if last.drafted else 0.0,
     }
+
+
+def _time_ratio(tallies: Tallies, kind: str) -> float:
+    return _pooled(tallies, CPU, kind).ms_per_token / CPU_COSTS_MS[1]
 
 
 def _pooled(tallies: Tallies, arm: str, kind: str) -> Tally:
@@ -55,6 +63,7 @@ def _pooled(tallies: Tallies, arm: str, kind: str) -> Tally:
             total.events += tally.events
             total.tokens += tally.tokens
             total.passes += tally.passes
+            total.decode_ms += tally.decode_ms
             total.drafted += tally.drafted
             total.accepted += tally.accepted
             total.depths += tally.depths

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from completiond.bench.edits.desk import ARMS, Desk
 from completiond.bench.edits.event import EditEvent
@@ -18,16 +18,19 @@ from completiond.engine.generate import Step, generate
 from completiond.engine.sampling import Sampler
 from completiond.engine.sampling_params import SamplingParams
 from completiond.spec.drafter import Drafter, NoDrafter
-from completiond.spec.ngram import DraftText, NGramDrafter
+from completiond.spec.draft_text import DraftText
+from completiond.spec.ngram import NGramDrafter
 from completiond.spec.policy import MeasuredPolicy, PassCosts
 
-__all__ = ["Tally", "run_model", "run_oracle"]
+__all__ = ["CPU", "CPU_COSTS_MS", "ModelRun", "Tallies", "Tally", "run_model", "run_oracle"]
 
 MAX_DRAFT_TOKENS = 31
-ORACLE_COSTS_MS = {1: 33.2, 2: 37.6, 4: 35.2, 8: 42.8, 16: 55.4, 32: 86.2}
-"""Passes of the default model on two cores (docs/log.md): what the policy of oracle mode decides by, the same on
-every machine.
-"""
+FLAT_COSTS_MS = {1: 1.0, 32: 1.0}
+"""Passes that cost the same whatever they check, as on a GPU: oracle mode counts what drafts could gain."""
+CPU_COSTS_MS = {1: 33.2, 2: 37.6, 4: 35.2, 8: 42.8, 16: 55.4, 32: 86.2}
+"""Passes of the default model on two cores (docs/log.md): what drafts would gain in time there."""
+CPU = "cpu"
+"""Name of the tallies of the last arm with CPU_COSTS_MS."""
 
 
 @dataclass(slots=True)
@@ -45,10 +48,10 @@ class Tally:
     by_origin: dict[str, tuple[int, int]] = field(default_factory=lambda: defaultdict(lambda: (0, 0)))
     depths: Counter[int] = field(default_factory=Counter)
 
-    def add(self, steps: Sequence[Step], timed: bool = False) -> None:
-        """Count one answer; with ``timed``, only passes behind the first, which also reads the prompt."""
+    def add(self, steps: Sequence[Step]) -> None:
+        """Count one answer."""
         self.events += 1
-        for step in steps[1:] if timed else steps:
+        for step in steps:
             self.tokens += len(step.token_ids)
             self.passes += 1
             self.decode_ms += step.pass_ms
@@ -74,9 +77,10 @@ Tallies = dict[tuple[str, str], Tally]
 
 
 def run_oracle(events: Iterable[EditEvent], tokenizer: TextTokenizer, budget: PromptBudget) -> Tallies:
-    """Tokens per pass if the model wrote what the person wrote."""
+    """Tokens per pass if the model wrote what the person wrote, and, under ``CPU``, the time by measured costs."""
     desk = Desk(tokenizer)
-    policies = {arm: MeasuredPolicy(PassCosts(ORACLE_COSTS_MS), refresh_costs=False) for arm in ARMS}
+    policies = {arm: MeasuredPolicy(PassCosts(FLAT_COSTS_MS), refresh_costs=False) for arm in ARMS}
+    policies[CPU] = MeasuredPolicy(PassCosts(CPU_COSTS_MS), refresh_costs=False)
     tallies: Tallies = defaultdict(Tally)
     vocab_size = max(tokenizer.stop_ids) + 1
     end_ids = [vocab_size - 1] * (MAX_DRAFT_TOKENS + 1)
@@ -87,18 +91,21 @@ def run_oracle(events: Iterable[EditEvent], tokenizer: TextTokenizer, budget: Pr
         answer_ids = tokenizer.encode(event.expected)
         if not answer_ids:
             continue
-        for arm in ARMS:
+        for arm, policy in policies.items():
             # What follows is the text behind the cursor: the drafter must not learn from its budget where to end.
             target = OracleTarget(prompt.token_ids, [*answer_ids, *suffix_ids, *end_ids], vocab_size)
-            drafter = _drafter(arm, texts[arm], policies[arm])
+            drafter = _drafter(arm, texts[ARMS[-1] if arm == CPU else arm], policy)
             drafter.reset(prompt.prefix_ids, (suffix_ids,))
             max_tokens = len(answer_ids) + MAX_DRAFT_TOKENS + 1
             kv = target.new_cache(len(prompt.token_ids) + max_tokens)
             steps = generate(
                 target, kv, prompt.token_ids, drafter, Sampler(SamplingParams()), _end_after(len(answer_ids)),
-                max_tokens, MAX_DRAFT_TOKENS, policies[arm],
+                max_tokens, MAX_DRAFT_TOKENS, policy,
             )  # fmt: skip
-            tallies[arm, event.kind].add([step for step in steps if step.token_ids])
+            costs = policy.costs
+            tallies[arm, event.kind].add(
+                [replace(step, pass_ms=costs.pass_ms(step.drafted + 1)) for step in steps if step.token_ids]
+            )
     return tallies
 
 
