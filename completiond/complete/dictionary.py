@@ -107,7 +107,7 @@ class Dictionary:
         for (client, _), document in reversed(self._documents.items()):
             if client == client_id:
                 found += document.analogies
-        return tuple(found[: 2 * MAX_WORDS])
+        return tuple(found[: 4 * MAX_WORDS])
 
     def _touch(self, key: DocumentKey) -> DocumentRuns | None:
         document = self._documents.pop(key, None)

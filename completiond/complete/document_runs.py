@@ -69,7 +69,7 @@ class DocumentRuns:
         self.lines = list(lines)
         self._memo: dict[str, tuple[int, ...]] = {}
         self._words: deque[WordSwap] = deque(maxlen=MAX_WORDS)
-        self._analogies: deque[PartSwap] = deque(maxlen=MAX_WORDS)
+        self._analogies: deque[PartSwap] = deque(maxlen=3 * MAX_WORDS)
         self._spot: _Spot | None = None
         self._old_runs: list[Run] = []
         self._base = self._add(self.lines, "file")
@@ -101,8 +101,13 @@ class DocumentRuns:
         return [*newest, *self._analogies]
 
     def _analogies_of(self, spot: _Spot) -> list[PartSwap]:
-        if spot.replacement is None or spot.replacement.old.strip() or spot.num_lines > MAX_ANALOGOUS_LINES:
+        if spot.replacement is None or max(spot.num_lines, len(spot.original_lines)) > MAX_ANALOGOUS_LINES:
             return []
+        if spot.replacement.old.strip():
+            now = self.lines[spot.first_line : spot.first_line + spot.num_lines]
+            if not spot.replacement.new.strip():
+                return []
+            return analogies("\n".join(spot.original_lines).strip(), "\n".join(now).strip())[:MAX_WORDS]
         found: list[PartSwap] = []
         for number in range(spot.first_line + spot.num_lines - 1, spot.first_line - 1, -1):
             line = self.lines[number]
@@ -178,7 +183,7 @@ class DocumentRuns:
         self._words.clear()
         self._words.extend(words[:MAX_WORDS])
         self._analogies.clear()
-        self._analogies.extend(swaps[:MAX_WORDS])
+        self._analogies.extend(swaps[: 3 * MAX_WORDS])
         self._old_runs += self._spot.runs
         self._spot = None
 

@@ -99,7 +99,7 @@ class Alignment:
         new: list[str] = []
 
         def close() -> None:
-            if old and new:
+            if old:
                 pairs.append((old[::-1], new[::-1]))
             old.clear()
             new.clear()

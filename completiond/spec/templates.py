@@ -33,6 +33,10 @@ class Templates:
         if (run := text.replaced) is not None:
             replaced = spelling.decode(text.index.tokens(run, run.start, SOURCE_TOKENS))
             self._add("replaced", replaced + behind)
+            parts = split_parts(replaced)
+            rewritten = swap_parts(parts, text.analogies)
+            if rewritten != parts:
+                self._add("rewritten", "".join(rewritten) + behind)
         *above, typed = spelling.decode(self._context_ids).split("\n")
         sibling = _sibling(above, typed) or _sibling(behind.lstrip("\n").split("\n")[:1], typed)
         if sibling:
