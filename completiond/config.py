@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from completiond.errors import ConfigError
 
-__all__ = ["CompletionConfig", "Config", "ModelConfig", "PromptConfig", "SpecConfig", "load_config"]
+__all__ = ["CompletionConfig", "Config", "ExcludeConfig", "ModelConfig", "PromptConfig", "SpecConfig", "load_config"]
 
 ENVIRONMENT_PREFIX = "COMPLETIOND_"
 
@@ -59,6 +59,19 @@ class SpecConfig(_Section):
     max_draft_tokens: int = Field(31, ge=1, le=63)
 
 
+class ExcludeConfig(_Section):
+    """``[exclude]``: files that are never read. Those that look like secrets (``.env``, keys) are always left out."""
+
+    globs: tuple[str, ...] = Field((), description="Patterns as in a .gitignore, relative to the workspace's folders.")
+    gitignore: bool = Field(True, description="Leave out what a .gitignore names.")
+
+    @field_validator("globs", mode="before")
+    @classmethod
+    def _divide(cls, value: object) -> object:
+        """An environment variable has them divided by commas."""
+        return tuple(part for part in value.split(",") if part) if isinstance(value, str) else value
+
+
 class Config(_Section):
     """All settings. Derived values are computed where they are used, never stored here."""
 
@@ -66,6 +79,7 @@ class Config(_Section):
     prompt: PromptConfig = PromptConfig()
     completion: CompletionConfig = CompletionConfig()
     spec: SpecConfig = SpecConfig()
+    exclude: ExcludeConfig = ExcludeConfig()
 
     def with_model(self, name: str | None) -> Config:
         """A copy with another model, or this object when ``name`` is None."""

@@ -52,6 +52,7 @@ class FakeService:
     def __init__(self, loading: FakeLoading | None = None) -> None:
         self.requests: list[CompletionRequest] = []
         self.forgotten: list[str] = []
+        self.folders: dict[str, list[str]] = {}
         self.documents: dict[tuple[str, str], list[str]] = {}
         self.num_running = 0
         self.closed = False
@@ -101,7 +102,10 @@ class FakeService:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def open_document(self, client_id: str, document_id: str, lines: Sequence[str]) -> None:
+    def set_folders(self, client_id: str, folders: Sequence[str]) -> None:
+        self.folders[client_id] = list(folders)
+
+    def open_document(self, client_id: str, document_id: str, lines: Sequence[str], path: str = "") -> None:
         self.documents[client_id, document_id] = list(lines)
 
     def edit_document(self, client_id: str, document_id: str, edits: Sequence[LineEdit]) -> None:

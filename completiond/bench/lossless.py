@@ -13,17 +13,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from completiond.bench.prompts import code_places
+from completiond.bench.prompts import CodePlace, code_places
 from completiond.complete.completer import Completer
 from completiond.complete.prompt import Prompt, PromptBudget, build_prompt
+from completiond.complete.request import LineEdit
 from completiond.engine.generate import generate
 from completiond.engine.sampling import Sampler
 from completiond.engine.sampling_params import SamplingParams
 from completiond.engine.target import TargetModel
+from completiond.spec.draft_text import DraftText
+from completiond.spec.drafter import Drafter, NoDrafter
 
 __all__ = ["BlockCheck", "TokenCheck", "check_blocks", "check_tokens"]
 
 BUDGET = PromptBudget(prefix_tokens=256, suffix_tokens=96)
+CLIENT = "lossless"
 PREFILL_PIECES = (1, 2, 3, 5, 8, 13, 21, 32)
 
 
@@ -50,8 +54,9 @@ def check_tokens(
     """Decode ``num_prompts`` places, alternately as a fill and prefix-only, at temperature 0 and at 0.8 with a fixed
     seed.
 
-    The drafted run starts on whatever the cache holds from the runs before it, the plain one on an empty cache; no
-    stop rule ends either, so that all ``max_tokens`` are compared.
+    Fills draft from the open document too, in which what followed on the line was just deleted. The drafted run
+    starts on whatever the cache holds from the runs before it, the plain one on an empty cache; no stop rule ends
+    either, so that all ``max_tokens`` are compared.
     """
     checks = []
     for index, place in enumerate(code_places(num_prompts)):
@@ -59,26 +64,40 @@ def check_tokens(
         prompt = build_prompt(place.prefix, place.suffix, completer.tokenizer, fim, BUDGET)
         for temperature in (0.0, 0.8):
             sampler = Sampler(SamplingParams(temperature=temperature, seed=index))
-            drafted_ids, drafted_figures = _decode(completer, prompt, drafter, sampler, max_tokens)
+            text = _open(completer, place) if fim else None
+            drafted_ids, drafted_figures = _decode(
+                completer, prompt, completer.drafter(drafter, text), sampler, max_tokens
+            )
+            completer.dictionary.close_client(CLIENT)
             completer.kv.rollback(0)
-            plain_ids, _ = _decode(completer, prompt, "none", sampler, max_tokens)
+            plain_ids, _ = _decode(completer, prompt, NoDrafter(), sampler, max_tokens)
             mode = "fill" if fim else "prefix-only"
             checks.append(TokenCheck(mode, temperature, drafted_ids == plain_ids, len(plain_ids), *drafted_figures))
             on_check(checks[-1])
     return checks
 
 
+def _open(completer: Completer, place: CodePlace) -> DraftText:
+    """What an editor's dictionary has for the place, the line at the cursor having just been emptied."""
+    key, line = (CLIENT, place.path), place.prefix.count("\n")
+    lines = (place.prefix + place.suffix).split("\n")
+    completer.dictionary.open(key, lines)
+    rest = place.suffix.partition("\n")[0]
+    emptied = lines[line].removesuffix(rest)
+    completer.dictionary.edit(key, [LineEdit(line, 1, (emptied,))])
+    return completer.dictionary.draft_text(key, line)
+
+
 def _decode(
-    completer: Completer, prompt: Prompt, drafter_name: str, sampler: Sampler, max_tokens: int
+    completer: Completer, prompt: Prompt, drafter: Drafter, sampler: Sampler, max_tokens: int
 ) -> tuple[list[int], tuple[int, int, int]]:
     """Token ids, and passes, drafted, accepted."""
-    drafter = completer.drafter(drafter_name)
     drafter.reset(prompt.prefix_ids, (prompt.suffix_ids,))
     steps = [
         step
         for step in generate(
             completer.target, completer.kv, prompt.token_ids, drafter, sampler, lambda token_id: None, max_tokens,
-            completer.config.spec.max_draft_tokens,
+            completer.config.spec.max_draft_tokens, completer.policy,
         )
         if step.token_ids
     ]  # fmt: skip

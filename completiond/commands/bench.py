@@ -145,6 +145,23 @@ def edits(
 
 @app.command()
 @reports_errors
+def index(
+    as_json: AsJson = False,
+    model: Model = None,
+    edits: Annotated[int, typer.Option(min=0, help="Further edits, over which memory is watched.")] = 100_000,
+) -> None:
+    """Time the dictionary of open documents: a key in a long file, a look-up, and its memory over many edits."""
+    from completiond.bench.dictionary import measure_dictionary, table
+    from completiond.bench.report import print_report
+
+    tokenizer = _open(model).tokenizer
+    with Console(stderr=True).status("reading") as status:
+        figures = measure_dictionary(tokenizer, edits, status.update)
+    print_report(table(figures), figures.as_json(), as_json)
+
+
+@app.command()
+@reports_errors
 def keystroke() -> None:
     """Time one key in a file of 100,000 lines and in a line of 2 MB."""
     from completiond.bench.keystroke import main

@@ -20,9 +20,11 @@ from completiond.engine.generate import Step, generate
 from completiond.engine.load import LoadedModel
 from completiond.engine.sampling import Sampler
 from completiond.errors import UsageError
+from completiond.exclude.exclusions import Exclusions
+from completiond.exclude.guard import Guard
 from completiond.spec.acceptance_counter import AcceptanceCounter, CountingPolicy
-from completiond.spec.drafter import Drafter, NoDrafter
 from completiond.spec.draft_text import DraftText
+from completiond.spec.drafter import Drafter, NoDrafter
 from completiond.spec.ngram import NGramDrafter
 from completiond.spec.policy import FixedPolicy, MeasuredPolicy
 
@@ -39,6 +41,7 @@ class Completer:
         self.tokenizer = TextTokenizer(model.tokenizer, model.config, self.target.vocab_size)
         self.fim = find_family(self.tokenizer.control_id)
         self.dictionary = Dictionary(self.tokenizer)
+        self.guard = Guard(Exclusions(config.exclude.globs, config.exclude.gitignore))
         self.policy: MeasuredPolicy | None = None
         self.acceptance = AcceptanceCounter()
         self.kv: SequenceCache = self.target.new_cache(min(config.model.context_tokens, self.target.max_positions))
@@ -83,6 +86,9 @@ class Completer:
         ``arrived`` is when the request came, by ``time.perf_counter``. Closing the iterator stops after the current
         pass. Raises UsageError for a request that cannot fit.
         """
+        if (reason := self.guard.why(request.client_id, request.path)) is not None:
+            yield self._silence(f"excluded: {reason}")
+            return
         max_tokens = self.config.completion.max_tokens if request.max_tokens is None else request.max_tokens
         if max_tokens < 1:
             raise UsageError(f"max_tokens is {max_tokens}.", "Use a positive number.")
@@ -123,6 +129,14 @@ class Completer:
             device=str(self.target.device),
             decisions=tuple(decisions) if request.explain else (),
         )
+
+    def _silence(self, reason: str) -> Completion:
+        """The answer to a request that nothing was decoded for."""
+        return Completion(
+            text="", token_ids=(), spans=(), prompt_tokens=0, cached_tokens=0, ttft_ms=0.0, ms_per_token=0.0, passes=0,
+            drafted=0, accepted=0, by_drafter={}, stop_reason=reason, model=self.config.model.name,
+            device=str(self.target.device),
+        )  # fmt: skip
 
 
 class _Figures:

@@ -1,9 +1,9 @@
 """One open document as runs of tokens in an index, kept current edit by edit.
 
-The text is indexed once when the document is opened. An edit does not touch that: the lines around it are indexed anew
-as a run of their own, which the next edit at the same place replaces, and what was there before stays a source too
-(the best draft for a rewrite is often the old text). When such runs have become many, the document is indexed afresh.
-Lines are tokenised once per distinct text.
+The text is indexed once when the document is opened. An edit does not touch that: the lines around it are indexed
+anew as a run of their own, which the next edit at the same place replaces, and what was there before stays a source
+too (the best draft for a rewrite is often the old text). Lines that hold a secret are left out of all of it. When
+such runs have become many, the document is indexed afresh. Lines are tokenised once per distinct text.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from itertools import chain
 from completiond.complete.replacements import Replacement, analogies, between, replaced_words
 from completiond.complete.request import LineEdit
 from completiond.complete.tokens import TextTokenizer
+from completiond.exclude.secret_text import secret_lines
 from completiond.spec.parts import PartSwap
 from completiond.spec.spelling import WordSwap
 from completiond.spec.token_index import Run, TokenIndex
@@ -72,6 +73,8 @@ class DocumentRuns:
         self._analogies: deque[PartSwap] = deque(maxlen=3 * MAX_WORDS)
         self._spot: _Spot | None = None
         self._old_runs: list[Run] = []
+        self._secret_lines: set[str] = set()  # by text: where they are changes with each edit above them
+        self._note_secrets(self.lines)
         self._base = self._add(self.lines, "file")
 
     @property
@@ -86,7 +89,9 @@ class DocumentRuns:
         if (spot := self._spot) is not None:
             if spot.words is None:
                 now = self.lines[spot.first_line : spot.first_line + spot.num_lines]
-                spot.words = replaced_words("\n".join(spot.original_lines), "\n".join(now))
+                spot.words = []
+                if not self._holds_secret((*spot.original_lines, *now)):
+                    spot.words = replaced_words("\n".join(spot.original_lines), "\n".join(now))
             newest = spot.words
         return [*newest, *(swap for swap in self._words if swap not in newest)]
 
@@ -103,13 +108,15 @@ class DocumentRuns:
     def _analogies_of(self, spot: _Spot) -> list[PartSwap]:
         if spot.replacement is None or max(spot.num_lines, len(spot.original_lines)) > MAX_ANALOGOUS_LINES:
             return []
+        now = self.lines[spot.first_line : spot.first_line + spot.num_lines]
+        if self._holds_secret((*spot.original_lines, *now)):
+            return []
         if spot.replacement.old.strip():
-            now = self.lines[spot.first_line : spot.first_line + spot.num_lines]
             if not spot.replacement.new.strip():
                 return []
             return analogies("\n".join(spot.original_lines).strip(), "\n".join(now).strip())[:MAX_WORDS]
         found: list[PartSwap] = []
-        for number in range(spot.first_line + spot.num_lines - 1, spot.first_line - 1, -1):
+        for number in range(spot.first_line + len(now) - 1, spot.first_line - 1, -1):
             line = self.lines[number]
             if line.strip() and line not in spot.original_lines and (above := self._sibling(number)):
                 found += analogies(above, line.strip()[:MAX_SIBLING_CHARS])
@@ -167,12 +174,13 @@ class DocumentRuns:
         for run in spot.runs:
             self._index.remove(run)
         begin, end = max(0, spot.first_line - LINES_BEFORE), spot.first_line + spot.num_lines + LINES_AFTER
+        self._note_secrets(self.lines[begin:end])
         spot.run = self._add(self.lines[begin:end], "edit")
         now = self.lines[spot.first_line : spot.first_line + spot.num_lines]
         spot.replacement = between("\n".join(spot.original_lines), "\n".join(now))
         spot.replaced = spot.words = spot.analogies = None
         old = spot.replacement.old[:MAX_REPLACED_CHARS]
-        if old.strip():
+        if old.strip() and not self._holds_secret(spot.original_lines):
             spot.replaced = self._index.add(self._tokenizer.encode(_clean(old)), "edit", self._name)
 
     def _leave_spot(self) -> None:
@@ -188,8 +196,15 @@ class DocumentRuns:
         self._spot = None
 
     def _add(self, lines: Sequence[str], origin: str) -> Run:
-        ids = list(chain.from_iterable(map(self._encode, _pieces(lines))))
+        readable = [line for line in lines if line not in self._secret_lines] if self._secret_lines else lines
+        ids = list(chain.from_iterable(map(self._encode, _pieces(readable))))
         return self._index.add(ids, origin, self._name)
+
+    def _note_secrets(self, lines: Sequence[str]) -> None:
+        self._secret_lines.update(lines[number] for number in secret_lines(lines))
+
+    def _holds_secret(self, lines: Sequence[str]) -> bool:
+        return any(line in self._secret_lines for line in lines)
 
     def _encode(self, piece: str) -> tuple[int, ...]:
         ids = self._memo.get(piece)

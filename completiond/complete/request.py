@@ -79,9 +79,10 @@ class DrafterStats:
 class Completion:
     """A finished answer. ``text`` is what to insert at the cursor, ``token_ids`` are the tokens that made it.
 
-    ``stop_reason``: ``eos`` (an end token), ``length``, ``suffix`` (the text began to repeat what follows the cursor),
-    ``empty`` (nothing worth showing). ``ttft_ms`` is from the request's arrival to its first token; ``ms_per_token``
-    is the mean over the tokens after the first pass (0.0 when there is only one pass).
+    ``stop_reason``: ``eos`` (an end token), ``length``, ``suffix`` (the text began to repeat what follows the
+    cursor), ``empty`` (nothing worth showing), ``excluded: …`` (the file may not be read; see ``ExclusionReason``).
+    ``ttft_ms`` is from the request's arrival to its first token; ``ms_per_token`` is the mean over the tokens after
+    the first pass (0.0 when there is only one pass).
     """
 
     text: str

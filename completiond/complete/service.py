@@ -19,7 +19,6 @@ from completiond.spec.acceptance import AcceptanceCounts
 
 if TYPE_CHECKING:
     from completiond.complete.completer import Completer
-    from completiond.complete.dictionary import Dictionary
 
 __all__ = ["LocalService"]
 
@@ -138,21 +137,36 @@ class LocalService:
         for (client, _), stream in list(self._streams.items()):
             if client == client_id:
                 stream.fail(SupersededError())
-        self._tell_dictionary(lambda dictionary: dictionary.close_client(client_id))
 
-    def open_document(self, client_id: str, document_id: str, lines: Sequence[str]) -> None:
+        def forget(completer: Completer) -> None:
+            completer.dictionary.close_client(client_id)
+            completer.guard.forget(client_id)
+
+        self._tell(forget)
+
+    def set_folders(self, client_id: str, folders: Sequence[str]) -> None:
+        """See Service.set_folders."""
+        self._tell(lambda completer: completer.guard.set_folders(client_id, folders))
+
+    def open_document(self, client_id: str, document_id: str, lines: Sequence[str], path: str = "") -> None:
         """See Service.open_document."""
-        self._tell_dictionary(lambda dictionary: dictionary.open((client_id, document_id), lines))
+
+        def open_it(completer: Completer) -> None:
+            completer.dictionary.close((client_id, document_id))
+            if completer.guard.why(client_id, path) is None:
+                completer.dictionary.open((client_id, document_id), lines)
+
+        self._tell(open_it)
 
     def edit_document(self, client_id: str, document_id: str, edits: Sequence[LineEdit]) -> None:
         """See Service.edit_document."""
-        self._tell_dictionary(lambda dictionary: dictionary.edit((client_id, document_id), edits))
+        self._tell(lambda completer: completer.dictionary.edit((client_id, document_id), edits))
 
     def close_document(self, client_id: str, document_id: str) -> None:
         """See Service.close_document."""
-        self._tell_dictionary(lambda dictionary: dictionary.close((client_id, document_id)))
+        self._tell(lambda completer: completer.dictionary.close((client_id, document_id)))
 
-    def _tell_dictionary(self, change: Callable[[Dictionary], None]) -> None:
+    def _tell(self, change: Callable[[Completer], None]) -> None:
         """Have the engine's thread follow a change, in order with the requests; before the model is there it waits.
 
         A document that was opened while no model could be loaded is not drafted from until it is opened again.
@@ -160,7 +174,7 @@ class LocalService:
 
         def work() -> Iterator[None]:
             if self._completer is not None:
-                change(self._completer.dictionary)
+                change(self._completer)
             yield from ()
 
         self._worker.submit(Job(work, lambda item: None, lambda: None, _log_failure))
@@ -217,9 +231,9 @@ class LocalService:
     def _set_state(self, state: ServiceState) -> None:
         self._load_ended_s = time.monotonic()
         assert self._loop is not None, "start() comes first"
-        _post(self._loop, self._tell, state)
+        _post(self._loop, self._publish, state)
 
-    def _tell(self, state: ServiceState) -> None:
+    def _publish(self, state: ServiceState) -> None:
         self._state = state
         for listener in list(self._listeners):
             listener(state)

@@ -48,8 +48,14 @@ class Service(Protocol):
     async def complete(self, request: CompletionRequest) -> Completion:
         """``stream`` without the chunks."""
 
-    def open_document(self, client_id: str, document_id: str, lines: Sequence[str]) -> None:
-        """A client opened a document, or replaced all of its text: draft from it. ``lines`` have no line ends."""
+    def set_folders(self, client_id: str, folders: Sequence[str]) -> None:
+        """Paths of the folders a client works in: what exclusions are relative to."""
+
+    def open_document(self, client_id: str, document_id: str, lines: Sequence[str], path: str = "") -> None:
+        """A client opened a document, or replaced all of its text: draft from it, unless ``path`` is excluded.
+
+        ``lines`` have no line ends.
+        """
 
     def edit_document(self, client_id: str, document_id: str, edits: Sequence[LineEdit]) -> None:
         """A client edited a document it has open."""

@@ -34,6 +34,7 @@ def initialize_result(encoding: PositionEncoding) -> dict[str, Any]:
             "positionEncoding": encoding,
             "textDocumentSync": {"openClose": True, "change": _INCREMENTAL},
             "inlineCompletionProvider": {},
+            "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
         },
         "serverInfo": {"name": "completiond", "version": __version__},
     }

@@ -24,6 +24,7 @@ from completiond.logs import describe
 from completiond.lsp import sync, wire
 from completiond.lsp.capabilities import choose_position_encoding, initialize_result
 from completiond.lsp.documents import DocumentStore, Snapshot
+from completiond.lsp.folders import DID_CHANGE_FOLDERS, Folder, change_folders, folders_of
 
 if TYPE_CHECKING:
     from cattrs import Converter
@@ -59,6 +60,7 @@ class CompletionProtocol(LanguageServerProtocol):
     def __init__(self, server: CompletionServer, converter: Converter) -> None:
         super().__init__(server, converter)
         self.documents = DocumentStore()
+        self._folders: list[Folder] = []
         self.client_capabilities_json: wire.Json = {}
         self.ended = threading.Event()  # pygls's reading loop wants a threading.Event; nobody waits for it
 
@@ -148,6 +150,7 @@ class CompletionProtocol(LanguageServerProtocol):
         builtin: dict[str, Callable[[Any], Any]] = {
             types.INITIALIZE: self._initialize,
             types.INITIALIZED: self._initialized,
+            DID_CHANGE_FOLDERS: lambda params: self._set_folders(change_folders(self._folders, params)),
             types.SHUTDOWN: self._shut_down,
             types.EXIT: self._exit,
             types.SET_TRACE: self._ignore,
@@ -162,7 +165,12 @@ class CompletionProtocol(LanguageServerProtocol):
         capabilities = params.get("capabilities") if isinstance(params, dict) else None
         self.client_capabilities_json = capabilities if isinstance(capabilities, dict) else {}
         self.documents = DocumentStore(choose_position_encoding(capabilities))
+        self._set_folders(folders_of(params))
         return initialize_result(self.documents.encoding)
+
+    def _set_folders(self, folders: list[Folder]) -> None:
+        self._folders = folders
+        self._server.on_folders([folder["uri"] for folder in folders])
 
     def _initialized(self, _params: Any) -> None:
         self._server.on_initialized()

@@ -12,6 +12,7 @@ from completiond import __version__
 from completiond.lsp import sync, wire
 from completiond.lsp.capabilities import choose_position_encoding, initialize_result
 from completiond.lsp.documents import DocumentStore
+from completiond.lsp.folders import DID_CHANGE_FOLDERS, change_folders, folders_of
 from completiond.lsp.stderr import warn
 
 __all__ = ["Relay"]
@@ -122,6 +123,10 @@ class Relay:
                 sync.apply(self._documents, method, params)
             except ValueError as error:
                 warn(f"Malformed {method}: {error}")
+        elif method == DID_CHANGE_FOLDERS and self._initialize_seen:
+            # The next daemon learns the folders from ``initialize``.
+            folders = change_folders(folders_of(self._initialize_params), params)
+            self._initialize_params = {**self._initialize_params, "rootUri": None, "workspaceFolders": folders}
         elif method == "$/cancelRequest":
             message_id = params.get("id") if isinstance(params, dict) else None
             if isinstance(message_id, _Id) and self._waiting.pop(message_id, None) is not None:

@@ -55,7 +55,9 @@ class CompletionServer(LanguageServer):
 
     def opened(self, document: Snapshot) -> None:
         """See sync.Follower."""
-        self.host.service.open_document(self.client_id, document.uri, all_lines(document.text))
+        self.host.service.open_document(
+            self.client_id, document.uri, all_lines(document.text), path_of(document.uri)
+        )  # fmt: skip
 
     def changed(self, uri: str, edits: Sequence[LineEdit]) -> None:
         """See sync.Follower."""
@@ -64,6 +66,10 @@ class CompletionServer(LanguageServer):
     def closed(self, uri: str) -> None:
         """See sync.Follower."""
         self.host.service.close_document(self.client_id, uri)
+
+    def on_folders(self, uris: Sequence[str]) -> None:
+        """The folders the editor has open are these."""
+        self.host.service.set_folders(self.client_id, [path_of(uri) for uri in uris if uri.startswith("file:")])
 
     def on_initialized(self) -> None:
         """Begin to tell the editor how the model loads (LSP 3.17 "Initialized Notification")."""

@@ -6,7 +6,6 @@ minimum is the place in the source that the text has come to. What was replaced 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -71,17 +70,12 @@ class Alignment:
     def arrivals(self) -> list[Arrival]:
         """The likeliest place, and the next one if it is near; none when all of the source is behind."""
         row = self._step(self._last) if self._last else self._rows[-1]
-        order = np.argsort(row.final[:-1], kind="stable")[:4] if len(self.parts) else []
-        found: list[Arrival] = []
         best = float(row.final.min())
-        for place in order:
-            if row.final[place] > best + NEAR or len(found) == 2:
-                break
-            arrival = self._arrival(row, int(place))
-            if arrival.move != "inserts":
-                found.append(arrival)
-        begun = self._begun()
-        return sorted([*begun, *found], key=lambda one: one.cost)[:3]
+        nearest = np.argsort(row.final[:-1], kind="stable")[:2].tolist()
+        found = [self._arrival(row, place) for place in nearest if row.final[place] <= best + NEAR]
+        # Where something was put in, the text hardly ever comes back at once (1 in 100).
+        found = [*self._begun(), *(one for one in found if one.move != "inserts")]
+        return sorted(found, key=lambda one: one.cost)
 
     def swaps(self) -> list[PartSwap]:
         """Replacements of a few parts, words among them, on the way to the likeliest place, the latest first."""
@@ -106,7 +100,7 @@ class Alignment:
 
         index = len(rows) - 1
         while index > 0 and place >= 0:
-            row, before = rows[index], rows[index - 1].final
+            row = rows[index]
             if row.final[place] < row.base[place]:
                 start = int(np.argmin(row.base[:place] - self._skips[:place]))
                 old += self.parts[start:place][::-1]

@@ -18,7 +18,8 @@ from completiond.complete.service import LocalService
 from completiond.config import CompletionConfig, Config, ModelConfig, SpecConfig
 from completiond.daemon import run_daemon
 from completiond.paths import Paths
-from completiond.spec.policy import MeasuredPolicy, PassCosts
+from completiond.spec.pass_costs import PassCosts
+from completiond.spec.policy import MeasuredPolicy
 from tests.e2e.harness import Editor, is_listening, temporary_paths, until
 from tests.fake_model import bytes_of, fake_model, says
 

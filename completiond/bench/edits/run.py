@@ -11,16 +11,17 @@ from completiond.bench.edits.event import EditEvent
 from completiond.bench.edits.oracle import OracleTarget
 from completiond.complete.answer import Answer
 from completiond.complete.completer import Completer
+from completiond.complete.place import Place
 from completiond.complete.prompt import Prompt, PromptBudget, build_prompt
-from completiond.complete.stops import Place
 from completiond.complete.tokens import TextTokenizer
 from completiond.engine.generate import Step, generate
 from completiond.engine.sampling import Sampler
 from completiond.engine.sampling_params import SamplingParams
-from completiond.spec.drafter import Drafter, NoDrafter
 from completiond.spec.draft_text import DraftText
+from completiond.spec.drafter import Drafter, NoDrafter
 from completiond.spec.ngram import NGramDrafter
-from completiond.spec.policy import MeasuredPolicy, PassCosts
+from completiond.spec.pass_costs import PassCosts
+from completiond.spec.policy import MeasuredPolicy
 
 __all__ = ["CPU", "CPU_COSTS_MS", "ModelRun", "Tallies", "Tally", "run_model", "run_oracle"]
 

@@ -1,0 +1,35 @@
+"""What each client's files may be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from completiond.exclude.exclusions import ExclusionReason, Exclusions
+from completiond.exclude.secret_names import is_secret_name
+
+__all__ = ["Guard"]
+
+
+class Guard:
+    """The exclusions, with the folders that each client works in."""
+
+    def __init__(self, exclusions: Exclusions) -> None:
+        self._exclusions = exclusions
+        self._folders: dict[str, tuple[Path, ...]] = {}
+
+    def set_folders(self, client_id: str, folders: Sequence[str]) -> None:
+        """Paths that the client's exclusions are relative to."""
+        self._folders[client_id] = tuple(map(Path, folders))
+
+    def forget(self, client_id: str) -> None:
+        """The client has gone."""
+        self._folders.pop(client_id, None)
+
+    def why(self, client_id: str, path: str) -> ExclusionReason | None:
+        """Why a document may not be read, None if it may. One that is no file (``untitled:``, "") may; of a relative
+        path only the name counts, since nobody knows to which folder.
+        """
+        if not path.startswith("/"):
+            return "secret_name" if path and is_secret_name(path) else None
+        return self._exclusions.why(Path(path), self._folders.get(client_id, ()))
