@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from completiond.errors import ConfigError
+from completiond.errors import ConfigError, UsageError
 
 __all__ = ["CompletionConfig", "Config", "ExcludeConfig", "ModelConfig", "PromptConfig", "SpecConfig", "load_config"]
 
@@ -69,7 +69,20 @@ class ExcludeConfig(_Section):
     @classmethod
     def _divide(cls, value: object) -> object:
         """An environment variable has them divided by commas."""
-        return tuple(part for part in value.split(",") if part) if isinstance(value, str) else value
+        parts = map(str.strip, value.split(",")) if isinstance(value, str) else None
+        return value if parts is None else tuple(part for part in parts if part)
+
+    @field_validator("globs")
+    @classmethod
+    def _can_match(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if value:
+            from completiond.exclude.exclusions import Exclusions  # late: few have any
+
+            try:
+                Exclusions(value)
+            except UsageError as error:
+                raise ValueError(str(error)) from None
+        return value
 
 
 class Config(_Section):
@@ -130,7 +143,7 @@ def load_config(file: Path, environment: Mapping[str, str] = os.environ) -> Conf
         first = error.errors()[0]
         place = tuple(str(part) for part in first["loc"])
         origin = origins.get(place[:2], f"{file}: {'.'.join(place)}")
-        raise ConfigError(
-            f"{origin}: {first['msg']} (found {first['input']!r}).", "README.md lists the settings and their values."
-        ) from None
+        ours = first["type"] == "value_error"  # it says itself what was found
+        message = str(first["ctx"]["error"]) if ours else f"{first['msg']} (found {first['input']!r})."
+        raise ConfigError(f"{origin}: {message}", "README.md lists the settings and their values.") from None
     return config.with_model(config.model.name)

@@ -17,7 +17,15 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from completiond.complete.request import Chunk, Completion, CompletionRequest, LineEdit, ServiceState, Span
+from completiond.complete.request import (
+    Chunk,
+    Completion,
+    CompletionRequest,
+    DictionaryState,
+    LineEdit,
+    ServiceState,
+    Span,
+)
 from completiond.complete.service_protocol import SupersededError
 from completiond.errors import NotReadyError, UsageError
 from completiond.spec.acceptance import AcceptanceCounts
@@ -57,6 +65,7 @@ class FakeService:
         self.num_running = 0
         self.closed = False
         self.acceptance: tuple[AcceptanceCounts, ...] = ()
+        self.dictionary = DictionaryState()
         self._loading = loading or FakeLoading()
         self._state = ServiceState("loading", 0.0, "reading weights", "fake-model")
         self._listeners: list[Callable[[ServiceState], None]] = []

@@ -19,7 +19,7 @@ from completiond.client import connect
 from completiond.commands.errors import fail, reports_errors
 from completiond.commands.place import CursorPlace, find_place
 from completiond.commands.render import decisions_table, figures_line, styled
-from completiond.complete.request import Chunk, Completion, CompletionRequest, DrafterChoice, Span
+from completiond.complete.request import EXCLUDED, Chunk, Completion, CompletionRequest, DrafterChoice, Span
 from completiond.config import Config, load_config
 from completiond.engine.sampling_params import SamplingParams
 from completiond.errors import DaemonError, UsageError
@@ -161,6 +161,10 @@ def _print(completion: dict[str, Any], place: CursorPlace, as_json: bool, stream
         Console(soft_wrap=True, highlight=False).print(Text.assemble((line, "dim"), styled(spans)))
     else:
         typer.echo(completion["text"])
+    if completion["stop_reason"].startswith(EXCLUDED):
+        reason = completion["stop_reason"].removeprefix(EXCLUDED)
+        typer.echo(f"no suggestion: {place.path} is excluded ({reason})", err=True)
+        return
     if completion["decisions"]:
         Console(stderr=True).print(decisions_table(completion["decisions"]))
     note = f"no suggestion ({completion['stop_reason']}) · " if not completion["text"] else ""

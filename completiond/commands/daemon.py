@@ -107,7 +107,11 @@ def status(
     if as_json:
         typer.echo(json.dumps(values))
     else:
-        _print_table(values)
+        from rich.console import Console
+
+        from completiond.commands.status_table import status_table
+
+        Console(soft_wrap=True, highlight=False).print(status_table(values))
 
 
 def _local_service(config: Config, paths: Paths) -> ManagedService:
@@ -122,35 +126,3 @@ def _exit_now(exit_status: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(exit_status)
-
-
-def _print_table(values: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    counters = values["counters"]
-    phase = values["phase"]
-    if phase == "loading":
-        phase = f"loading, {100 * values['progress']:.0f} %"
-    rows = {
-        "state": f"{phase} ({values['detail']})" if values["detail"] else phase,
-        "model": values["model"],
-        "runs on": " ".join(part for part in (values["device"], values["dtype"]) if part),
-        "fill in the middle": values["fim"],
-        "process": f"{values['pid']}, up {_duration(values['uptime_s'])}, {values['rss_mb']:.0f} MB",
-        "version": values["version"],
-        "socket": values["socket"],
-        "clients": str(values["clients"]),
-        "requests": ", ".join(f"{count} {name}" for name, count in counters.items()).replace(" requests", "", 1),
-    }
-    table = Table(show_header=False, box=None, pad_edge=False)
-    for name, text in rows.items():
-        if text:
-            table.add_row(f"[bold]{name}[/bold]", text)
-    Console(soft_wrap=True).print(table)
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest_s = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest_s} s" if minutes else f"{rest_s} s"

@@ -7,10 +7,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from completiond import __version__
@@ -44,8 +46,9 @@ class Finding:
 
 @reports_errors
 def doctor(model: Annotated[str | None, typer.Option(help="Another model than the configured one.")] = None) -> None:
-    """Check settings, model, fill-in-the-middle, device, memory, socket and editors. Exit status 1 if something
-    fails.
+    """Check settings, exclusions, model, fill-in-the-middle, device, memory, socket and editors.
+
+    Exit status 1 if something fails.
     """
     paths = Paths.from_environment()
     view = Table(show_header=False, box=None, pad_edge=False, title=f"completiond {__version__}", title_justify="left")
@@ -53,7 +56,8 @@ def doctor(model: Annotated[str | None, typer.Option(help="Another model than th
     with Console(stderr=True).status("checking"):
         for finding in _findings(paths, model):
             mark = "[dim]note[/dim]" if finding.note else "[green]pass[/green]" if finding.passed else "[red]fail[/red]"
-            view.add_row(mark, finding.name, finding.detail + (f"\n→ {finding.advice}" if finding.advice else ""))
+            text = finding.detail + (f"\n→ {finding.advice}" if finding.advice else "")
+            view.add_row(mark, finding.name, escape(text))
             failed += not finding.passed
     Console(soft_wrap=False, highlight=False).print(view)
     if failed:
@@ -71,6 +75,7 @@ def _findings(paths: Paths, model: str | None) -> Iterator[Finding]:
         "settings", True, f"{source}; model {config.model.name}, {config.model.dtype} on {config.model.device}"
     )
     yield from _attempt("socket", lambda: _socket(paths))
+    yield _exclusions(config, Path.cwd())
     yield from _attempt("model", lambda: _model_file(config, paths))
     yield from _engine(config, paths)
     found = [name for name in EDITORS if shutil.which(name)]
@@ -98,6 +103,22 @@ def _socket(paths: Paths) -> Finding:
     return Finding(
         "socket", True, f"{paths.socket}: daemon {status['pid']} is {status['phase']} with {status['model']}"
     )
+
+
+def _exclusions(config: Config, folder: Path) -> Finding:
+    """What the ignore files that apply in ``folder`` itself say wrongly."""
+    from completiond.exclude.exclusions import Exclusions
+
+    exclusions = Exclusions(config.exclude.globs, config.exclude.gitignore)
+    exclusions.why(folder / "a file", [folder])
+    if problems := exclusions.problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        return Finding(
+            "exclusions", True, f"{problems[0]}{more}", "Correct it: what it should leave out is read.", note=True
+        )
+    kinds = ".gitignore and .completiondignore" if config.exclude.gitignore else ".completiondignore"
+    detail = f"{kinds}, {len(config.exclude.globs)} patterns of the settings, names and texts that hold secrets"
+    return Finding("exclusions", True, detail)
 
 
 def _model_file(config: Config, paths: Paths) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -11,9 +12,10 @@ from completiond.cache.kv import SequenceCache
 from completiond.complete.answer import Answer
 from completiond.complete.dictionary import Dictionary
 from completiond.complete.families import find_family
+from completiond.complete.open_documents import OpenDocuments
 from completiond.complete.place import Place
 from completiond.complete.prompt import Prompt, PromptBudget, build_prompt
-from completiond.complete.request import Chunk, Completion, CompletionRequest, DrafterStats, Span
+from completiond.complete.request import EXCLUDED, Chunk, Completion, CompletionRequest, DrafterStats, Span
 from completiond.complete.tokens import TextTokenizer
 from completiond.config import Config
 from completiond.engine.generate import Step, generate
@@ -22,6 +24,7 @@ from completiond.engine.sampling import Sampler
 from completiond.errors import UsageError
 from completiond.exclude.exclusions import Exclusions
 from completiond.exclude.guard import Guard
+from completiond.exclude.ignore_file import Problem
 from completiond.spec.acceptance_counter import AcceptanceCounter, CountingPolicy
 from completiond.spec.draft_text import DraftText
 from completiond.spec.drafter import Drafter, NoDrafter
@@ -29,6 +32,8 @@ from completiond.spec.ngram import NGramDrafter
 from completiond.spec.policy import FixedPolicy, MeasuredPolicy
 
 __all__ = ["Completer"]
+
+log = logging.getLogger(__name__)
 
 
 class Completer:
@@ -41,7 +46,8 @@ class Completer:
         self.tokenizer = TextTokenizer(model.tokenizer, model.config, self.target.vocab_size)
         self.fim = find_family(self.tokenizer.control_id)
         self.dictionary = Dictionary(self.tokenizer)
-        self.guard = Guard(Exclusions(config.exclude.globs, config.exclude.gitignore))
+        self.guard = Guard(Exclusions(config.exclude.globs, config.exclude.gitignore, on_problem=_warn_of))
+        self.documents = OpenDocuments(self.dictionary, self.guard)
         self.policy: MeasuredPolicy | None = None
         self.acceptance = AcceptanceCounter()
         self.kv: SequenceCache = self.target.new_cache(min(config.model.context_tokens, self.target.max_positions))
@@ -87,7 +93,7 @@ class Completer:
         pass. Raises UsageError for a request that cannot fit.
         """
         if (reason := self.guard.why(request.client_id, request.path)) is not None:
-            yield self._silence(f"excluded: {reason}")
+            yield self._silence(f"{EXCLUDED}{reason}")
             return
         max_tokens = self.config.completion.max_tokens if request.max_tokens is None else request.max_tokens
         if max_tokens < 1:
@@ -176,6 +182,10 @@ class _Figures:
         """Mean over the tokens after the first pass; 0.0 when there are none."""
         later = self._tokens - self._first_tokens
         return (self._last - self._first) * 1e3 / later if later and self._first else 0.0
+
+
+def _warn_of(problem: Problem) -> None:
+    log.warning("%s", problem)
 
 
 def _with_line_feeds(text: str) -> str:

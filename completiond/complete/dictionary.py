@@ -35,6 +35,11 @@ class Dictionary:
         return key in self._documents
 
     @property
+    def num_documents(self) -> int:
+        """Documents to draft from, of all clients."""
+        return len(self._documents)
+
+    @property
     def num_tokens(self) -> int:
         """Tokens to draft from, of all clients."""
         return sum(index.num_tokens for index in self._indexes.values())

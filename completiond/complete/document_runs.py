@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from completiond.complete.document_secrets import DocumentSecrets
 from completiond.complete.replacements import Replacement, analogies, between, replaced_words
 from completiond.complete.request import LineEdit
 from completiond.complete.tokens import TextTokenizer
-from completiond.exclude.secret_text import secret_lines
 from completiond.spec.parts import PartSwap
 from completiond.spec.spelling import WordSwap
 from completiond.spec.token_index import Run, TokenIndex
@@ -73,8 +73,8 @@ class DocumentRuns:
         self._analogies: deque[PartSwap] = deque(maxlen=3 * MAX_WORDS)
         self._spot: _Spot | None = None
         self._old_runs: list[Run] = []
-        self._secret_lines: set[str] = set()  # by text: where they are changes with each edit above them
-        self._note_secrets(self.lines)
+        self._secrets = DocumentSecrets()
+        self._secrets.note(self.lines)
         self._base = self._add(self.lines, "file")
 
     @property
@@ -90,7 +90,7 @@ class DocumentRuns:
             if spot.words is None:
                 now = self.lines[spot.first_line : spot.first_line + spot.num_lines]
                 spot.words = []
-                if not self._holds_secret((*spot.original_lines, *now)):
+                if not self._secrets.any_in((*spot.original_lines, *now)):
                     spot.words = replaced_words("\n".join(spot.original_lines), "\n".join(now))
             newest = spot.words
         return [*newest, *(swap for swap in self._words if swap not in newest)]
@@ -109,7 +109,7 @@ class DocumentRuns:
         if spot.replacement is None or max(spot.num_lines, len(spot.original_lines)) > MAX_ANALOGOUS_LINES:
             return []
         now = self.lines[spot.first_line : spot.first_line + spot.num_lines]
-        if self._holds_secret((*spot.original_lines, *now)):
+        if self._secrets.any_in((*spot.original_lines, *now)):
             return []
         if spot.replacement.old.strip():
             if not spot.replacement.new.strip():
@@ -150,6 +150,8 @@ class DocumentRuns:
             spot = self._spot = _Spot(first, len(old_lines), old_lines)
         self.lines[first:end] = edit.new_lines
         spot.num_lines += len(edit.new_lines) - len(old_lines)
+        self._secrets.note_edited(edit.new_lines)
+        self._secrets.note(self.lines[self._around(spot)]) if spot.num_lines <= MAX_SPOT_LINES else None
         if spot.num_lines > MAX_SPOT_LINES or len(self._old_runs) > MAX_EDIT_RUNS:
             self._index_afresh()
         else:
@@ -169,18 +171,19 @@ class DocumentRuns:
         self._forget_old_lines()
         self._base = self._add(self.lines, "file")
 
+    def _around(self, spot: _Spot) -> slice:
+        return slice(max(0, spot.first_line - LINES_BEFORE), spot.first_line + spot.num_lines + LINES_AFTER)
+
     def _index_spot(self, spot: _Spot) -> None:
         """Index the lines around the edit as they are now, and what was deleted there."""
         for run in spot.runs:
             self._index.remove(run)
-        begin, end = max(0, spot.first_line - LINES_BEFORE), spot.first_line + spot.num_lines + LINES_AFTER
-        self._note_secrets(self.lines[begin:end])
-        spot.run = self._add(self.lines[begin:end], "edit")
+        spot.run = self._add(self.lines[self._around(spot)], "edit")
         now = self.lines[spot.first_line : spot.first_line + spot.num_lines]
         spot.replacement = between("\n".join(spot.original_lines), "\n".join(now))
         spot.replaced = spot.words = spot.analogies = None
         old = spot.replacement.old[:MAX_REPLACED_CHARS]
-        if old.strip() and not self._holds_secret(spot.original_lines):
+        if old.strip() and not self._secrets.any_in(spot.original_lines):
             spot.replaced = self._index.add(self._tokenizer.encode(_clean(old)), "edit", self._name)
 
     def _leave_spot(self) -> None:
@@ -196,15 +199,8 @@ class DocumentRuns:
         self._spot = None
 
     def _add(self, lines: Sequence[str], origin: str) -> Run:
-        readable = [line for line in lines if line not in self._secret_lines] if self._secret_lines else lines
-        ids = list(chain.from_iterable(map(self._encode, _pieces(readable))))
+        ids = list(chain.from_iterable(map(self._encode, _pieces(self._secrets.without(lines)))))
         return self._index.add(ids, origin, self._name)
-
-    def _note_secrets(self, lines: Sequence[str]) -> None:
-        self._secret_lines.update(lines[number] for number in secret_lines(lines))
-
-    def _holds_secret(self, lines: Sequence[str]) -> bool:
-        return any(line in self._secret_lines for line in lines)
 
     def _encode(self, piece: str) -> tuple[int, ...]:
         ids = self._memo.get(piece)
@@ -213,6 +209,7 @@ class DocumentRuns:
         return ids
 
     def _forget_old_lines(self) -> None:
+        self._secrets.forget_all_but(chain(self.lines, self._spot.original_lines if self._spot else ()))
         self._memo = {piece: self._memo[piece] for piece in _pieces(self.lines) if piece in self._memo}
 
 

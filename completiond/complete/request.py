@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from completiond.engine.sampling_params import SamplingParams
 from completiond.spec.policy import Decision
 
 __all__ = [
+    "EXCLUDED",
     "Chunk",
     "Completion",
     "CompletionRequest",
+    "DictionaryState",
     "DrafterChoice",
     "DrafterStats",
     "LineEdit",
@@ -20,6 +22,9 @@ __all__ = [
 ]
 
 DrafterChoice = Literal["auto", "ngram", "none"]
+
+EXCLUDED: Final = "excluded: "
+"""How the stop reason of a completion in a file that may not be read begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +119,17 @@ class ServiceState:
     device: str = ""
     dtype: str = ""
     fim: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DictionaryState:
+    """What all clients' open documents give to draft from: ``bytes`` is the memory of the indexes.
+
+    ``excluded_documents`` are open and may not be read. A document that was left out to keep the budget of memory is
+    in neither number.
+    """
+
+    documents: int = 0
+    tokens: int = 0
+    bytes: int = 0
+    excluded_documents: int = 0

@@ -9,7 +9,14 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from completiond.complete.request import Chunk, Completion, CompletionRequest, LineEdit, ServiceState
+from completiond.complete.request import (
+    Chunk,
+    Completion,
+    CompletionRequest,
+    DictionaryState,
+    LineEdit,
+    ServiceState,
+)
 from completiond.complete.service_protocol import SupersededError
 from completiond.config import Config
 from completiond.engine.worker import Job, Worker
@@ -19,6 +26,7 @@ from completiond.spec.acceptance import AcceptanceCounts
 
 if TYPE_CHECKING:
     from completiond.complete.completer import Completer
+    from completiond.complete.open_documents import OpenDocuments
 
 __all__ = ["LocalService"]
 
@@ -53,7 +61,9 @@ class LocalService:
         self._state = ServiceState("loading", 0.0, "starting", config.model.name)
         self._listeners: list[Callable[[ServiceState], None]] = []
         self._streams: dict[tuple[str, str], _Stream] = {}
+        self._folders: dict[str, Sequence[str]] = {}
         self._completer: Completer | None = None
+        self._dictionary = DictionaryState()
         self._failure: CompletiondError | None = None
         self._load_ended_s = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -68,6 +78,11 @@ class LocalService:
     def acceptance(self) -> Sequence[AcceptanceCounts]:
         """See Service.acceptance."""
         return self._completer.acceptance.counts if self._completer else ()
+
+    @property
+    def dictionary(self) -> DictionaryState:
+        """See Service.dictionary."""
+        return self._dictionary
 
     def start(self) -> None:
         """Begin to load the model. Call it on the event loop; it returns at once."""
@@ -137,36 +152,27 @@ class LocalService:
         for (client, _), stream in list(self._streams.items()):
             if client == client_id:
                 stream.fail(SupersededError())
-
-        def forget(completer: Completer) -> None:
-            completer.dictionary.close_client(client_id)
-            completer.guard.forget(client_id)
-
-        self._tell(forget)
+        self._folders.pop(client_id, None)
+        self._tell(lambda documents: documents.forget_client(client_id))
 
     def set_folders(self, client_id: str, folders: Sequence[str]) -> None:
         """See Service.set_folders."""
-        self._tell(lambda completer: completer.guard.set_folders(client_id, folders))
+        self._folders[client_id] = folders
+        self._tell(lambda documents: documents.set_folders(client_id, folders))
 
     def open_document(self, client_id: str, document_id: str, lines: Sequence[str], path: str = "") -> None:
         """See Service.open_document."""
-
-        def open_it(completer: Completer) -> None:
-            completer.dictionary.close((client_id, document_id))
-            if completer.guard.why(client_id, path) is None:
-                completer.dictionary.open((client_id, document_id), lines)
-
-        self._tell(open_it)
+        self._tell(lambda documents: documents.open((client_id, document_id), lines, path))
 
     def edit_document(self, client_id: str, document_id: str, edits: Sequence[LineEdit]) -> None:
         """See Service.edit_document."""
-        self._tell(lambda completer: completer.dictionary.edit((client_id, document_id), edits))
+        self._tell(lambda documents: documents.edit((client_id, document_id), edits))
 
     def close_document(self, client_id: str, document_id: str) -> None:
         """See Service.close_document."""
-        self._tell(lambda completer: completer.dictionary.close((client_id, document_id)))
+        self._tell(lambda documents: documents.close((client_id, document_id)))
 
-    def _tell(self, change: Callable[[Completer], None]) -> None:
+    def _tell(self, change: Callable[[OpenDocuments], None]) -> None:
         """Have the engine's thread follow a change, in order with the requests; before the model is there it waits.
 
         A document that was opened while no model could be loaded is not drafted from until it is opened again.
@@ -174,10 +180,15 @@ class LocalService:
 
         def work() -> Iterator[None]:
             if self._completer is not None:
-                change(self._completer)
+                change(self._completer.documents)
+                self._note_dictionary(self._completer)
             yield from ()
 
         self._worker.submit(Job(work, lambda item: None, lambda: None, _log_failure))
+
+    def _note_dictionary(self, completer: Completer) -> None:
+        """On the engine's thread, which alone may look at the documents; others see the numbers."""
+        self._dictionary = completer.documents.state
 
     def _submit(self, request: CompletionRequest, arrived: float, stream: _Stream) -> None:
         loop, completer = self._loop, self._completer
@@ -188,9 +199,12 @@ class LocalService:
             if item is not None:
                 _post(loop, stream.items.put_nowait, item)
 
-        stream.job = Job(
-            work=lambda: completer.run(request, arrived), on_item=post, on_end=lambda: post(_END), on_error=post
-        )
+        def work() -> Iterator[Chunk | Completion | None]:
+            completer.documents.check(request.client_id)
+            self._note_dictionary(completer)
+            yield from completer.run(request, arrived)
+
+        stream.job = Job(work=work, on_item=post, on_end=lambda: post(_END), on_error=post)
         self._worker.submit(stream.job)
 
     def _load(self) -> None:
@@ -210,6 +224,8 @@ class LocalService:
             )
             self._set_state(ServiceState("failed", 0.0, str(self._failure), self._config.model.name))
         else:
+            for client_id, folders in tuple(self._folders.items()):  # told while an earlier attempt to load failed
+                completer.documents.set_folders(client_id, folders)
             self._completer = completer
             target = completer.target
             log.info("Ready: %s, %s on %s", self._config.model.name, target.dtype_name, target.device)

@@ -7,7 +7,14 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Protocol
 
-from completiond.complete.request import Chunk, Completion, CompletionRequest, LineEdit, ServiceState
+from completiond.complete.request import (
+    Chunk,
+    Completion,
+    CompletionRequest,
+    DictionaryState,
+    LineEdit,
+    ServiceState,
+)
 from completiond.spec.acceptance import AcceptanceCounts
 
 __all__ = ["Service", "SupersededError"]
@@ -27,6 +34,10 @@ class Service(Protocol):
     @property
     def acceptance(self) -> Sequence[AcceptanceCounts]:
         """What became of the guesses that were checked since the model was loaded; empty before."""
+
+    @property
+    def dictionary(self) -> DictionaryState:
+        """What there is to draft from, as it was after the last change."""
 
     def subscribe(self, listener: Callable[[ServiceState], None]) -> Callable[[], None]:
         """Call ``listener`` on the event loop at every change of state; the returned function ends that."""

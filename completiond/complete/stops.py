@@ -20,7 +20,7 @@ from completiond.complete.layout import OPENERS
 from completiond.complete.place import Place
 from completiond.complete.verdict import Verdict
 
-__all__ = ["Place", "check", "finish"]
+__all__ = ["check", "finish"]
 
 
 def check(text: str, place: Place) -> Verdict:

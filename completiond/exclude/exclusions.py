@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Literal
 
 from completiond.errors import UsageError
-from completiond.exclude.ignore_files import Beat, IgnoreFiles, Problem, Rule, both_paths, is_folder
+from completiond.exclude.absolute_paths import both_paths, is_folder
+from completiond.exclude.beat import Beat
+from completiond.exclude.ignore_file import Problem
+from completiond.exclude.ignore_files import IgnoreFiles
+from completiond.exclude.ignore_rule import Rule
 from completiond.exclude.secret_names import is_secret_name
 
 __all__ = ["ExclusionReason", "Exclusions"]
@@ -32,15 +36,16 @@ class Exclusions:
         globs: Sequence[str] = (),
         use_gitignore: bool = True,
         clock: Callable[[], float] = time.monotonic,
+        on_problem: Callable[[Problem], None] = lambda problem: None,
     ) -> None:
         """``globs`` are patterns as in ``.gitignore``, later ones win.
 
         Each is relative to the workspace's folders; one that begins with ``/`` or ``~`` is also meant as an absolute
         path. In a file outside of all these folders, a relative one matches at any depth. Raises UsageError that names
-        a pattern which cannot match anything.
+        a pattern which cannot match anything. ``on_problem`` is told of what is wrong with ignore files, once.
         """
         self._globs = [_Glob(pattern) for pattern in globs]
-        self._ignore_files = IgnoreFiles(use_gitignore, clock)
+        self._ignore_files = IgnoreFiles(use_gitignore, clock, on_problem)
         self._lock = threading.Lock()
         self._beat = Beat(clock)
         self._answers: dict[tuple[str, tuple[Path, ...]], ExclusionReason | None] = {}

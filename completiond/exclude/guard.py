@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from completiond.exclude.exclusions import ExclusionReason, Exclusions
 from completiond.exclude.secret_names import is_secret_name
@@ -27,9 +28,23 @@ class Guard:
         self._folders.pop(client_id, None)
 
     def why(self, client_id: str, path: str) -> ExclusionReason | None:
-        """Why a document may not be read, None if it may. One that is no file (``untitled:``, "") may; of a relative
-        path only the name counts, since nobody knows to which folder.
+        """Why a document may not be read, None if it may.
+
+        ``path`` may be a URI: an editor's view of a file (``git:/p/.env?...``) is judged as the file, and what names
+        none (``untitled:1``, "") may be read. Of a relative path only the name counts, since nobody knows to which
+        folder it is relative.
         """
+        path = _file_in(path)
         if not path.startswith("/"):
             return "secret_name" if path and is_secret_name(path) else None
         return self._exclusions.why(Path(path), self._folders.get(client_id, ()))
+
+
+def _file_in(path: str) -> str:
+    """The path in a URI; what is none stays as it is."""
+    if path.startswith("/") or ":" not in path:
+        return path
+    try:
+        return unquote(urlsplit(path).path)
+    except ValueError:
+        return path

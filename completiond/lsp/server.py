@@ -55,9 +55,8 @@ class CompletionServer(LanguageServer):
 
     def opened(self, document: Snapshot) -> None:
         """See sync.Follower."""
-        self.host.service.open_document(
-            self.client_id, document.uri, all_lines(document.text), path_of(document.uri)
-        )  # fmt: skip
+        lines, path = all_lines(document.text), path_of(document.uri)
+        self.host.service.open_document(self.client_id, document.uri, lines, path)
 
     def changed(self, uri: str, edits: Sequence[LineEdit]) -> None:
         """See sync.Follower."""
@@ -69,7 +68,8 @@ class CompletionServer(LanguageServer):
 
     def on_folders(self, uris: Sequence[str]) -> None:
         """The folders the editor has open are these."""
-        self.host.service.set_folders(self.client_id, [path_of(uri) for uri in uris if uri.startswith("file:")])
+        paths = [path for path in map(path_of, uris) if path.startswith("/")]
+        self.host.service.set_folders(self.client_id, paths)
 
     def on_initialized(self) -> None:
         """Begin to tell the editor how the model loads (LSP 3.17 "Initialized Notification")."""

@@ -55,7 +55,9 @@ class Alignment:
             kind: np.where(kinds == kind, cost, NEVER).astype(np.float32)
             for kind, cost in zip(PartKind, (REPLACE_WORD, REPLACE_SIGN, REPLACE_BLANK), strict=True)
         }
+        self._steps: dict[str, Floats] = {}
         self._skips = SKIP_MORE * np.arange(len(self.parts) + 1, dtype=np.float32)
+        self._skip_open = self._skips[1:] + np.float32(SKIP_OPEN)
         row = np.full(len(self.parts) + 1, NEVER, dtype=np.float32)
         row[0] = 0.0
         self._rows = [_Row("", row, self._skipped(row), np.full_like(row, NEVER), row)]
@@ -67,15 +69,20 @@ class Alignment:
         for part in whole:
             self._rows.append(self._step(part))
 
+    @property
+    def cost(self) -> float:
+        """How far the text is from the source, 0.0 while it is a copy. The part that is being written does not count."""
+        return float(self._rows[-1].final.min())
+
     def arrivals(self) -> list[Arrival]:
         """The likeliest place, and the next one if it is near; none when all of the source is behind."""
         row = self._step(self._last) if self._last else self._rows[-1]
         best = float(row.final.min())
-        nearest = np.argsort(row.final[:-1], kind="stable")[:2].tolist()
-        found = [self._arrival(row, place) for place in nearest if row.final[place] <= best + NEAR]
+        places = np.argsort(row.final[:-1], kind="stable")[:4].tolist()
+        found = [self._arrival(row, place) for place in places if row.final[place] <= best + NEAR]
         # Where something was put in, the text hardly ever comes back at once (1 in 100).
-        found = [*self._begun(), *(one for one in found if one.move != "inserts")]
-        return sorted(found, key=lambda one: one.cost)
+        found = [one for one in found if one.move != "inserts"][:2]
+        return sorted([*self._begun(), *found], key=lambda one: one.cost)
 
     def swaps(self) -> list[PartSwap]:
         """Replacements of a few parts, words among them, on the way to the likeliest place, the latest first."""
@@ -121,21 +128,27 @@ class Alignment:
 
     def _step(self, part: str) -> _Row:
         before = self._rows[-1]
-        diagonal = np.full_like(before.final, NEVER)
-        step = self._replace[kind_of(part)]
-        if (number := self._numbers.get(part)) is not None:
-            step = np.where(self._ids == number, np.float32(0.0), step)
-        diagonal[1:] = before.final[:-1] + step
+        if (step := self._steps.get(part)) is None:
+            step = self._steps[part] = self._costs_of(part)
+        diagonal = np.empty_like(before.final)
+        diagonal[0] = NEVER
+        np.add(before.final[:-1], step, out=diagonal[1:])
         insert = np.minimum(before.final + np.float32(INSERT_OPEN), before.insert + np.float32(INSERT_MORE))
         base = np.minimum(diagonal, insert)
         return _Row(part, base, self._skipped(base), insert, diagonal)
 
+    def _costs_of(self, part: str) -> Floats:
+        """What each part of the source costs in the place of ``part``."""
+        step = self._replace[kind_of(part)]
+        number = self._numbers.get(part)
+        return step if number is None else np.where(self._ids == number, np.float32(0.0), step)
+
     def _skipped(self, base: Floats) -> Floats:
         """The costs with parts of the source left out before each place."""
         open_at = np.minimum.accumulate(base - self._skips)
-        skipped = np.full_like(base, NEVER)
-        skipped[1:] = open_at[:-1] + self._skips[1:] + np.float32(SKIP_OPEN)
-        return np.minimum(base, skipped)
+        final = base.copy()
+        np.minimum(base[1:], open_at[:-1] + self._skip_open, out=final[1:])
+        return final
 
     def _begun(self) -> list[Arrival]:
         """Places inside a part of the source that what is being written may become."""

@@ -18,7 +18,7 @@ from typing import Protocol
 from completiond.spec.drafter import NO_DRAFT, Draft
 from completiond.spec.pass_costs import PassCosts
 
-__all__ = ["Decision", "FixedPolicy", "MeasuredPolicy", "PassCosts", "Policy"]
+__all__ = ["Decision", "FixedPolicy", "MeasuredPolicy", "Policy"]
 
 FADE = 0.98
 """Weight of earlier counts after each new one: the last fifty or so guesses of a kind decide."""

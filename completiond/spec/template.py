@@ -15,6 +15,7 @@ from completiond.spec.parts import PartSwap
 __all__ = ["Continuation", "Template", "swap_parts"]
 
 MAX_DRAFT_PARTS = 64
+MAX_COST = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,11 @@ class Template:
     def write(self, text: str) -> None:
         """The answer goes on with ``text``."""
         self._alignment.write(text)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the answer has become another text."""
+        return self._alignment.cost > MAX_COST
 
     def continuations(self) -> list[Continuation]:
         """What may come next, the likeliest first."""

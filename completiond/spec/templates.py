@@ -53,8 +53,10 @@ class Templates:
     def write(self, token_ids: Sequence[int], copied: Copy | None) -> None:
         """The answer goes on with ``token_ids``, for which ``copied`` was right, if given."""
         text = self._spelling.decode(token_ids)
-        for template in self._by_name.values():
+        for name, template in list(self._by_name.items()):
             template.write(text)
+            if template.is_lost:
+                del self._by_name[name]
         self._context_ids = [*self._context_ids, *token_ids][-LINE_TOKENS:]
         if "\n" in text:
             # The first line may be cut.

@@ -13,6 +13,7 @@ from completiond.complete.dictionary import Dictionary, DocumentKey
 from completiond.complete.request import LineEdit
 from completiond.complete.tokens import TextTokenizer
 from completiond.spec.draft_text import DraftText
+from completiond.spec.ngram import NGramDrafter
 from completiond.spec.token_index import BYTES_PER_TOKEN, MAX_MATCH
 from tests.fake_model import PADDED_VOCAB_SIZE, bytes_of, fake_tokenizer
 
@@ -225,6 +226,72 @@ def test_of_two_renames_of_one_word_the_newer_counts_and_old_ones_are_forgotten(
         one.edit(KEY, replace(2 * number, 1, f"w{number}"))
     assert words(one)[0] == ("v38", "w19")
     assert 1 < len(words(one)) <= document_runs.MAX_WORDS
+
+
+def test_a_rename_is_kept_though_lines_are_put_in_above_it() -> None:
+    one = dictionary()
+    one.open(KEY, ["head", "", "x = total", "y = 2", "", "", "end"])
+    one.edit(KEY, replace(2, 1, "x = tally"))
+    one.edit(KEY, replace(0, 0, "import a", "import b", "import c"))  # nobody has asked in between
+
+    assert words(one) == (("total", "tally"),)
+
+
+# What lines have in the places of lines like them
+
+
+def analogies(one: Dictionary, key: DocumentKey = KEY) -> list[tuple[str, str]]:
+    return [("".join(old), "".join(new)) for old, new in one.draft_text(key, 0).analogies]
+
+
+def test_a_line_written_below_a_line_like_it_shows_what_took_the_place_of_what() -> None:
+    one = dictionary()
+    one.open(KEY, ["def f():", "    use(first)", "", "end"])
+    one.edit(KEY, replace(2, 1, "    use(second)"))
+
+    assert set(analogies(one)) == {("first", "second")}
+
+
+def test_a_line_rewritten_shows_what_took_the_place_of_what() -> None:
+    one = dictionary()
+    one.open(KEY, ["    use(first_url)", "end"])
+    one.edit(KEY, replace(0, 1, "    use(second_url)"))
+
+    assert analogies(one) == [("first_url", "second_url"), ("first", "second")]
+
+
+def test_it_is_kept_though_lines_are_put_in_above_it() -> None:
+    one = dictionary()
+    one.open(KEY, ["head", "", "    use(first)", "", "end"])
+    one.edit(KEY, replace(3, 1, "    use(second)"))
+    one.edit(KEY, replace(0, 0, "import a", "import b", "import c"))  # nobody has asked in between
+
+    assert ("first", "second") in analogies(one)
+
+
+def test_of_several_documents_those_of_the_one_used_last_come_first() -> None:
+    one = dictionary()
+    other, stranger = ("me", "b.py"), ("you", "a.py")
+    for key, word in ((KEY, "second"), (other, "third"), (stranger, "hidden")):
+        one.open(key, ["use(first)", "end"])
+        one.edit(key, replace(0, 1, f"use({word})"))
+
+    assert dict.fromkeys(analogies(one, other)) == dict.fromkeys([("first", "third"), ("first", "second")])
+    assert [new for _, new in analogies(one)][0] == "second"
+    assert {new for _, new in analogies(one, stranger)} == {"hidden"}
+    one.close(other)
+    assert set(analogies(one)) == {("first", "second")}
+
+
+@pytest.mark.xfail(strict=True, raises=TypeError, reason="half a character gets into a draft, and cannot be tokenised")
+def test_half_a_character_in_a_line_never_gets_into_a_draft() -> None:
+    one = dictionary()
+    one.open(KEY, ["x = foo(1, 2)", "z = foo(1, 2)", "", "end"])
+    one.edit(KEY, replace(1, 1, "z = \ud83d(1, 2)"))
+    drafter = NGramDrafter(one.draft_text(KEY, 2))
+    drafter.reset(bytes_of("x = foo(1, 2)\n"))
+
+    assert drafter.propose(20).token_ids
 
 
 # Closing, clients

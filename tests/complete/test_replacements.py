@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from completiond.complete.replacements import MAX_PARTS, Replacement, between, replaced_words
+from completiond.complete.replacements import MAX_PARTS, Replacement, analogies, between, replaced_words
+from completiond.spec.parts import split_parts
+from completiond.spec.template import swap_parts
 
 TEXT = st.text("ab \n", max_size=20)
 
@@ -68,3 +70,45 @@ def test_long_texts_are_compared_in_little_time_and_right() -> None:
 )
 def test_names_that_became_other_names(before: str, after: str, expected: list[tuple[str, str]]) -> None:
     assert replaced_words(before, after) == expected
+
+
+# What a line has in the places of a line like it
+
+
+def analogous(model: str, line: str) -> list[tuple[str, str]]:
+    return [("".join(old), "".join(new)) for old, new in analogies(model, line)]
+
+
+@pytest.mark.parametrize(
+    ("model", "line", "expected"),
+    [
+        ("x = old(1)", "x = new(1)", [("old", "new"), ("old", "new")]),  # as a name, and as its only word
+        ("secure_url = 1", "open_url = 1", [("secure_url", "open_url"), ("secure", "open")]),
+        ("f(typing.List)", "f(List)", [("typing.", "")]),  # no name for a name
+        ("x = f(1)", "x = f(1)", []),
+        ("", "x = 1", []),
+        ("x = 1", "", []),
+    ],
+)
+def test_whole_names_come_before_the_words_in_them(model: str, line: str, expected: list[tuple[str, str]]) -> None:
+    assert analogous(model, line) == expected
+
+
+def test_what_a_rewrite_did_is_done_in_the_next_line_in_its_case() -> None:
+    pairs = analogies("secure = f(secure_url)", "http_only = f(http_only_url)")
+
+    assert "".join(swap_parts(split_parts("Secure = g(SECURE)"), pairs)) == "HttpOnly = g(HTTP_ONLY)"
+
+
+LINES = st.lists(
+    st.sampled_from(["a", "b", "Ab", "_", "(", " ", "1", "é", "\U0001f642", "\ud83d"]), max_size=12
+).map("".join)  # fmt: skip
+
+
+@given(model=LINES, line=LINES)
+def test_each_part_comes_from_the_model_and_from_the_line(model: str, line: str) -> None:
+    for old, new in analogous(model, line):
+        assert old
+        assert old in model
+        assert new in line
+        assert old != new

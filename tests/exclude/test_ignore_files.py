@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from completiond.exclude.ignore_files import IgnoreFiles, Rule
+from completiond.exclude.ignore_files import IgnoreFiles
+from completiond.exclude.ignore_rule import Rule
 
 
 class Clock:

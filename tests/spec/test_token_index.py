@@ -178,6 +178,30 @@ def test_places_that_are_not_wanted_give_way_to_shorter_matches(monkeypatch: pyt
     assert index.longest([9, 8, 1, 2], lambda run, place: False) == []
 
 
+@settings(deadline=None)
+@given(changes=CHANGES)
+def test_the_last_place_is_behind_the_newest_earlier_occurrence_of_a_run_s_last_token(
+    changes: list[tuple[str, object]],
+) -> None:
+    model = Model()
+    for change in changes:
+        model.change(*change)
+        for run, token_ids in model.alive:
+            ends = [end for end in range(1, len(token_ids)) if token_ids[end - 1] == token_ids[-1]]
+            place = model.index.last_place(run)
+            assert place == (run.start + ends[-1] if ends else None)
+            if place is not None:
+                assert list(model.index.tokens(run, place, 99)) == token_ids[ends[-1] :]
+
+
+@pytest.mark.parametrize("run", [[], [1], [1, 2]])
+def test_a_last_token_without_an_earlier_one_in_its_own_run_has_no_last_place(run: list[int]) -> None:
+    index = TokenIndex()
+    index.add([1, 2, 3], "other")
+
+    assert index.last_place(index.add(run, "file")) is None
+
+
 def test_only_the_newest_run_can_grow() -> None:
     index = TokenIndex()
     older, newer = index.add([1, 2], "a"), index.add([3, 4], "b")

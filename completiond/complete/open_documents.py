@@ -1,0 +1,86 @@
+"""What clients have open: what of it may be drafted from goes into the dictionary. Used on the engine's thread."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from completiond.complete.dictionary import Dictionary, DocumentKey
+from completiond.complete.request import DictionaryState, LineEdit
+from completiond.exclude.beat import Beat
+from completiond.exclude.guard import Guard
+
+__all__ = ["OpenDocuments"]
+
+
+class OpenDocuments:
+    """A document that comes to be excluded while it is open leaves the dictionary at the first edit or request of its
+    client that comes some seconds later (three at most: ours, and those for which exclusions keep what they know). One
+    that ceases to be comes back when it is opened again, since nothing of its text is kept meanwhile.
+    """
+
+    def __init__(self, dictionary: Dictionary, guard: Guard, clock: Callable[[], float] = time.monotonic) -> None:
+        self._dictionary = dictionary
+        self._guard = guard
+        self._clock = clock
+        self._paths: dict[DocumentKey, str] = {}
+        self._excluded: set[DocumentKey] = set()
+        self._beats: dict[str, Beat] = {}
+
+    @property
+    def state(self) -> DictionaryState:
+        """How much there is."""
+        return DictionaryState(
+            documents=self._dictionary.num_documents,
+            tokens=self._dictionary.num_tokens,
+            bytes=self._dictionary.size_bytes,
+            excluded_documents=len(self._excluded),
+        )
+
+    def open(self, key: DocumentKey, lines: Sequence[str], path: str) -> None:
+        """A document was opened, or all of its text replaced. ``lines`` have no line ends."""
+        self._paths[key] = path
+        if self._allows(key):
+            self._dictionary.open(key, lines)
+
+    def edit(self, key: DocumentKey, edits: Sequence[LineEdit]) -> None:
+        """Follow changes of a document, in order."""
+        self.check(key[0])
+        self._dictionary.edit(key, edits)
+
+    def close(self, key: DocumentKey) -> None:
+        """Forget a document."""
+        self._paths.pop(key, None)
+        self._excluded.discard(key)
+        self._dictionary.close(key)
+
+    def set_folders(self, client_id: str, folders: Sequence[str]) -> None:
+        """The client's folders, which its exclusions are relative to, are these now."""
+        self._guard.set_folders(client_id, folders)
+        self._check_all(client_id)
+
+    def forget_client(self, client_id: str) -> None:
+        """The client has gone."""
+        for key in [key for key in self._paths if key[0] == client_id]:
+            self.close(key)
+        self._beats.pop(client_id, None)
+        self._guard.forget(client_id)
+
+    def check(self, client_id: str) -> None:
+        """See whether ignore files have changed, if that was not done a moment ago."""
+        if self._beats.setdefault(client_id, Beat(self._clock)).is_due():
+            self._check_all(client_id)
+
+    def _check_all(self, client_id: str) -> None:
+        for key in self._paths:
+            if key[0] == client_id:
+                self._allows(key)
+
+    def _allows(self, key: DocumentKey) -> bool:
+        """Whether the document may be read; if not, nothing of it is left in the dictionary."""
+        if self._guard.why(key[0], self._paths[key]) is None:
+            self._excluded.discard(key)
+            return True
+        self._excluded.add(key)
+        self._dictionary.close(key)
+        return False
