@@ -145,6 +145,30 @@ def edits(
 
 @app.command()
 @reports_errors
+def infill(
+    as_json: AsJson = False,
+    model: Model = None,
+    limit: Annotated[int, typer.Option(min=1, help="Single lines of HumanEval's solutions.")] = 60,
+    tokens: Annotated[int, typer.Option(min=2, max=512, help="Tokens decoded for each.")] = 64,
+    temperature: Annotated[float, typer.Option(min=0.0)] = 0.0,
+) -> None:
+    """Time fills where little can be copied: drafted against plain, by the real model."""
+    from completiond.bench.edits.report import model_json, model_table
+    from completiond.bench.human_eval import read_holes, run_holes
+    from completiond.bench.report import print_report
+
+    completer = _open(model)
+    with Console(stderr=True).status("reading") as status:
+        holes = read_holes(limit, Paths.from_environment(), status.update)
+        runs = []
+        for run in run_holes(holes, completer, tokens, temperature):
+            runs.append(run)
+            status.update(f"decoding {len(runs)}/{len(holes)}")
+    print_report(model_table(runs), model_json(runs), as_json)
+
+
+@app.command()
+@reports_errors
 def index(
     as_json: AsJson = False,
     model: Model = None,

@@ -151,7 +151,7 @@ class DocumentRuns:
         self.lines[first:end] = edit.new_lines
         spot.num_lines += len(edit.new_lines) - len(old_lines)
         self._secrets.note_edited(edit.new_lines)
-        self._secrets.note(self.lines[self._around(spot)]) if spot.num_lines <= MAX_SPOT_LINES else None
+        self._secrets.note(self.lines[self._around(spot)])
         if spot.num_lines > MAX_SPOT_LINES or len(self._old_runs) > MAX_EDIT_RUNS:
             self._index_afresh()
         else:

@@ -71,7 +71,7 @@ class Alignment:
 
     @property
     def cost(self) -> float:
-        """How far the text is from the source, 0.0 while it is a copy. The part that is being written does not count."""
+        """How far the text is from the source (0.0: a copy), without the part that is being written."""
         return float(self._rows[-1].final.min())
 
     def arrivals(self) -> list[Arrival]:

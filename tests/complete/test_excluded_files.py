@@ -181,7 +181,7 @@ async def test_a_file_that_comes_to_be_ignored_is_forgotten_in_a_moment(
 
     (root / ".gitignore").write_text("notes.py\n")
     async with asyncio.timeout(TIMEOUT_S):
-        while await daemon.accepted(editor, target, PLACE) > few + 2:
+        while await daemon.accepted(editor, target, PLACE) > few + 2:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
     assert await counts(editor) == (1, 1)
 

@@ -95,9 +95,9 @@ def test_whole_names_come_before_the_words_in_them(model: str, line: str, expect
 
 
 def test_what_a_rewrite_did_is_done_in_the_next_line_in_its_case() -> None:
-    pairs = analogies("secure = f(secure_url)", "http_only = f(http_only_url)")
+    pairs = analogies("secure = f(secure_url)", "open = f(open_url)")
 
-    assert "".join(swap_parts(split_parts("Secure = g(SECURE)"), pairs)) == "HttpOnly = g(HTTP_ONLY)"
+    assert "".join(swap_parts(split_parts("Secure = g(SECURE)"), pairs)) == "Open = g(OPEN)"
 
 
 LINES = st.lists(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from completiond import __version__, errors
+from completiond.complete.request import DictionaryState
 from completiond.paths import Paths
 from completiond.spec.acceptance import AcceptanceCounts
 from tests.e2e.harness import Editor, RpcError, until
@@ -114,6 +115,17 @@ async def test_status_tells_what_became_of_guesses(daemon_paths: Paths, service:
             {"source": "ngram", "temperature": 0.0, "tried": [9, 5], "accepted": [7, 1]},
             {"source": "ngram", "temperature": 0.8, "tried": [3], "accepted": [0]},
         ]
+
+
+async def test_status_tells_what_there_is_to_draft_from(daemon_paths: Paths, service: FakeService) -> None:
+    async with Editor.on_socket(daemon_paths) as client:
+        service.dictionary = DictionaryState(documents=3, tokens=400, bytes=5000, excluded_documents=2)
+        assert (await client.request("completiond/status"))["dictionary"] == {
+            "documents": 3,
+            "tokens": 400,
+            "bytes": 5000,
+            "excluded_documents": 2,
+        }
 
 
 async def test_stop_is_answered_and_told_to_editors_before_the_end(editor: Editor, daemon_paths: Paths) -> None:

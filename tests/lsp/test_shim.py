@@ -164,6 +164,41 @@ def test_a_new_daemon_hears_of_the_initialisation_and_of_documents_as_they_are_n
     }
 
 
+@pytest.mark.parametrize("start", [{"workspaceFolders": [{"uri": "file:///a", "name": "a"}]}, {"rootUri": "file:///a"}])
+def test_a_new_daemon_hears_of_the_folders_as_they_are_now(talk: Conversation, start: dict[str, Any]) -> None:
+    talk.editor_says("initialize", {"processId": None, "capabilities": {}, **start}, 0)
+    first = talk.up()[0]["params"]
+    talk.relay.link_down()
+    for added, removed in (("file:///b", "file:///a"), ("file:///c", "file:///none")):
+        event = {"added": [{"uri": added, "name": "x"}], "removed": [{"uri": removed, "name": "x"}]}
+        talk.editor_says("workspace/didChangeWorkspaceFolders", {"event": event})
+    talk.editor_says("workspace/didChangeWorkspaceFolders", {"event": 3})
+    second = talk.up()[0]["params"]
+
+    assert {key: first[key] for key in start} == start
+    assert [folder["uri"] for folder in second["workspaceFolders"]] == ["file:///b", "file:///c"]
+    assert second["rootUri"] is None
+    assert second["capabilities"] == {}
+
+
+def test_a_new_daemon_hears_of_no_folders_when_all_were_removed(talk: Conversation) -> None:
+    talk.editor_says("initialize", {"capabilities": {}, "rootUri": "file:///a"}, 0)
+    event = {"added": [], "removed": [{"uri": "file:///a", "name": "a"}]}
+    talk.editor_says("workspace/didChangeWorkspaceFolders", {"event": event})
+
+    params = talk.up()[0]["params"]
+    assert (params["workspaceFolders"], params["rootUri"]) == ([], None)
+
+
+def test_a_change_of_folders_is_passed_on_to_the_daemon_that_runs(talk: Conversation) -> None:
+    talk.initialize()
+    talk.up()
+    params = {"event": {"added": [{"uri": "file:///b", "name": "b"}], "removed": []}}
+    talk.editor_says("workspace/didChangeWorkspaceFolders", params)
+
+    assert talk.daemon.take() == [notification("workspace/didChangeWorkspaceFolders", params)]
+
+
 def test_the_editor_does_not_see_the_answer_to_the_second_initialize(talk: Conversation) -> None:
     talk.initialize()
     message_id = talk.up()[0]["id"]

@@ -41,5 +41,5 @@ def test_behind_a_replaced_part_a_template_is_hardly_trusted(match: int) -> None
 
 @pytest.mark.parametrize("origin", ORIGINS)
 def test_behind_a_right_guess_the_next_is_likelier(origin: str) -> None:
-    for match in range(0, 20):
+    for match in range(20):
         assert acceptance_guess(origin, match, 1) > acceptance_guess(origin, match, 0)

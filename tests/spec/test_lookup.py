@@ -45,7 +45,7 @@ def index_of(*runs: Sequence[int]) -> TokenIndex:
 
 
 def what(copy: Copy | None) -> tuple[str, tuple[int, ...], int] | None:
-    return copy and (copy.origin, copy.tokens(ALL), copy.match)
+    return None if copy is None else (copy.origin, copy.tokens(ALL), copy.match)
 
 
 def longest(

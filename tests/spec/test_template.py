@@ -46,8 +46,10 @@ def test_in_step_it_goes_on(written: str) -> None:
 
 
 def test_its_name_and_how_the_last_part_was_taken_say_where_a_continuation_is_from() -> None:
-    assert [(one.origin, one.match) for one in after("f(a)\n", "g")] == [("line, replaces", 0)]
-    assert [(one.origin, one.match) for one in after("f(a)\n", "g(")] == [("line, agrees", 1)]
+    (replaced, *_), (agrees, *_) = after("f(a)\n", "g"), after("f(a)\n", "g(")
+
+    assert (replaced.origin, replaced.match) == ("line, replaces", 0)
+    assert (agrees.origin, agrees.match) == ("line, agrees", 1)
 
 
 def test_a_replacement_seen_once_is_made_at_the_next_place() -> None:

@@ -21,14 +21,24 @@ from completiond.models.pip_download import download_wheel
 from completiond.models.source import SourceFailedError
 from completiond.paths import Paths
 
-__all__ = ["read_release"]
+__all__ = ["read_release", "read_wheel"]
 
 _ROOM_BYTES: Final = 16_000_000  # the largest of the catalogue's wheels has 2 MB, and pip keeps a second copy
 _PATIENCE: Final = Patience(answer_s=30.0)  # nobody waits for a keystroke here
 
 
 def read_release(release: Release, paths: Paths, on_step: Callable[[str], None] = lambda text: None) -> dict[str, str]:
-    """Return the text of each source file of ``release`` by its path; ``on_step`` is told when it is downloaded.
+    """Return the text of each source file of ``release`` by its path. Raises what ``read_wheel`` does."""
+    try:
+        return read_sources(read_wheel(release, paths, on_step))
+    except ValueError as error:
+        raise FetchError(
+            f"{release.requirement} cannot be read: {error}.", "The release is not a wheel; please report this."
+        ) from error
+
+
+def read_wheel(release: Release, paths: Paths, on_step: Callable[[str], None] = lambda text: None) -> bytes:
+    """Return a wheel's content; ``on_step`` is told when it is downloaded.
 
     A kept file that is no longer right is downloaded again. Raises SourceUnreachableError when the package index cannot
     be reached, DiskFullError, and FetchError when what came is not the file wanted.
@@ -43,12 +53,7 @@ def read_release(release: Release, paths: Paths, on_step: Callable[[str], None] 
             require_space(folder, _ROOM_BYTES, what)
             folder.mkdir(parents=True, exist_ok=True)
             data = _download(release, kept)
-    try:
-        return read_sources(data)
-    except ValueError as error:
-        raise FetchError(
-            f"{kept} cannot be read: {error}.", "The release is not a wheel; please report this."
-        ) from error
+    return data
 
 
 def _download(release: Release, kept: Path) -> bytes:

@@ -9,7 +9,8 @@ from rich.table import Table
 
 from completiond.bench.edits.desk import ARMS
 from completiond.bench.edits.event import EDIT_KINDS
-from completiond.bench.edits.run import CPU, CPU_COSTS_MS, ModelRun, Tallies, Tally
+from completiond.bench.edits.run import CPU, CPU_COSTS_MS, Tallies, Tally
+from completiond.bench.model_run import ModelRun
 from completiond.engine.generate import Step
 
 __all__ = ["model_json", "model_table", "oracle_json", "oracle_table"]
@@ -89,12 +90,11 @@ def model_table(runs: Sequence[ModelRun]) -> Table:
 
 def model_json(runs: Sequence[ModelRun]) -> dict[str, Any]:
     """Sums by class and over all."""
-    kinds = [kind for kind in EDIT_KINDS if any(run.event.kind == kind for run in runs)]
+    kinds = list(dict.fromkeys(run.kind for run in runs))
+    kinds.sort(key=lambda kind: EDIT_KINDS.index(kind) if kind in EDIT_KINDS else len(EDIT_KINDS))
     return {
         "mode": "model",
-        "classes": {
-            kind: _row([run for run in runs if kind in (ALL, run.event.kind)]) for kind in (*kinds, ALL) if runs
-        },
+        "classes": {kind: _row([run for run in runs if kind in (ALL, run.kind)]) for kind in (*kinds, ALL) if runs},
     }
 
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 from completiond.bench.edits.desk import ARMS, Desk
 from completiond.bench.edits.event import EditEvent
 from completiond.bench.edits.oracle import OracleTarget
-from completiond.complete.answer import Answer
+from completiond.bench.model_run import ModelRun, compare
 from completiond.complete.completer import Completer
-from completiond.complete.place import Place
-from completiond.complete.prompt import Prompt, PromptBudget, build_prompt
+from completiond.complete.prompt import PromptBudget, build_prompt
 from completiond.complete.tokens import TextTokenizer
 from completiond.engine.generate import Step, generate
 from completiond.engine.sampling import Sampler
@@ -23,7 +22,7 @@ from completiond.spec.ngram import NGramDrafter
 from completiond.spec.pass_costs import PassCosts
 from completiond.spec.policy import MeasuredPolicy
 
-__all__ = ["CPU", "CPU_COSTS_MS", "ModelRun", "Tallies", "Tally", "run_model", "run_oracle"]
+__all__ = ["CPU", "CPU_COSTS_MS", "Tallies", "Tally", "run_model", "run_oracle"]
 
 MAX_DRAFT_TOKENS = 31
 FLAT_COSTS_MS = {1: 1.0, 32: 1.0}
@@ -116,52 +115,16 @@ def _end_after(num_tokens: int) -> Callable[[int], str | None]:
     return lambda token_id: "end" if next(left) == 0 else None
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRun:
-    """One event decoded plainly and with all arms on, by the real model."""
-
-    event: EditEvent
-    plain: tuple[Step, ...]
-    drafted: tuple[Step, ...]
-    equal: bool
-    visible_tokens: int
-    """Tokens until the stop rules end the answer: the part a user would see."""
-
-
 def run_model(
     events: Iterable[EditEvent], completer: Completer, max_tokens: int, temperature: float, seed: int = 0
 ) -> Iterator[ModelRun]:
     """The real model's own answers, ``max_tokens`` each with no stop rule, on the same prompt cache."""
     desk = Desk(completer.tokenizer)
-    config = completer.config
-    budget = PromptBudget(config.prompt.prefix_tokens, config.prompt.suffix_tokens)
     sampler = Sampler(SamplingParams(temperature=temperature, seed=seed))
     for event in events:
-        text = desk.follow(event)["edits"]
-        prompt = build_prompt(event.prefix, event.suffix, completer.tokenizer, completer.fim, budget)
-        plain = _decode(completer, prompt, NoDrafter(), sampler, max_tokens)
-        drafted = _decode(completer, prompt, completer.drafter("ngram", text), sampler, max_tokens)
-        plain_ids = [token_id for step in plain for token_id in step.token_ids]
-        equal = plain_ids == [token_id for step in drafted for token_id in step.token_ids]
-        yield ModelRun(event, plain, drafted, equal, _visible(event, plain_ids, completer.tokenizer))
-
-
-def _decode(
-    completer: Completer, prompt: Prompt, drafter: Drafter, sampler: Sampler, max_tokens: int
-) -> tuple[Step, ...]:
-    drafter.reset(prompt.prefix_ids, (prompt.suffix_ids,))
-    steps = generate(
-        completer.target, completer.kv, prompt.token_ids, drafter, sampler, lambda token_id: None, max_tokens,
-        MAX_DRAFT_TOKENS, completer.policy,
-    )  # fmt: skip
-    return tuple(step for step in steps if step.token_ids)
-
-
-def _visible(event: EditEvent, token_ids: Sequence[int], tokenizer: TextTokenizer) -> int:
-    answer = Answer(tokenizer, Place.of(event.prefix[-65536:], event.suffix[:65536]))
-    return next(
-        (i for i, token_id in enumerate(token_ids, start=1) if answer.push(token_id) is not None), len(token_ids)
-    )
+        text = desk.follow(event)[ARMS[-1]]
+        assert text is not None, "the last arm has all sources"
+        yield compare(event.kind, event.prefix, event.suffix, text, completer, sampler, max_tokens)
 
 
 def _drafter(arm: str, text: DraftText | None, policy: MeasuredPolicy) -> Drafter:

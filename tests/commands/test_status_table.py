@@ -1,0 +1,60 @@
+"""What a user reads of the daemon's status."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from completiond.commands.status_table import status_table
+
+STATUS: dict[str, Any] = {
+    "phase": "ready", "progress": 1.0, "detail": "", "model": "a-model", "device": "cpu", "dtype": "int8", "fim": "qwen",
+    "pid": 17, "uptime_s": 3700.0, "rss_mb": 812.3, "version": "1.2", "socket": "/run/s[1].sock", "clients": 2,
+    "counters": {"requests": 3, "answered": 2, "superseded": 0, "cancelled": 0, "empty": 1},
+    "dictionary": {"documents": 12, "tokens": 34567, "bytes": 2_100_000, "excluded_documents": 0},
+    "acceptance": [],
+}  # fmt: skip
+
+
+def rows(**changed: Any) -> dict[str, str]:
+    """Names and texts of the rows."""
+    console = Console(width=200, file=None, record=True)
+    with console.capture() as capture:
+        console.print(status_table({**STATUS, **changed}))
+    lines = capture.get().splitlines()
+    start = next(line for line in lines if line.startswith("state")).index("ready")
+    return {line[:start].strip(): line[start:].strip() for line in lines}
+
+
+def test_each_thing_has_its_row() -> None:
+    shown = rows()
+
+    assert (shown["state"], shown["model"], shown["runs on"]) == ("ready", "a-model", "cpu int8")
+    assert shown["process"] == "17, up 1 h 1 min, 812 MB"
+    assert shown["requests"] == "3, 2 answered, 0 superseded, 0 cancelled, 1 empty"
+    assert shown["socket"] == "/run/s[1].sock", "brackets are no markup"
+
+
+def test_the_dictionary_and_what_is_excluded_from_it() -> None:
+    assert rows()["dictionary"] == "12 documents, 34567 tokens, 2.1 MB"
+    state = {**STATUS["dictionary"], "excluded_documents": 3}
+    assert rows(dictionary=state)["dictionary"] == "12 documents, 34567 tokens, 2.1 MB; 3 more excluded"
+
+
+def test_acceptance_is_the_share_of_all_checked_guesses_of_a_source() -> None:
+    entries = [
+        {"source": "ngram", "temperature": 0.0, "tried": [60, 30], "accepted": [40, 20]},
+        {"source": "ngram", "temperature": 0.8, "tried": [10], "accepted": [0]},
+        {"source": "other", "temperature": 0.0, "tried": [4], "accepted": [4]},
+        {"source": "idle", "temperature": 0.0, "tried": [0], "accepted": [0]},
+    ]
+    shown = rows(acceptance=entries)["acceptance"]
+
+    assert shown == "ngram 60 % of 100 checked guesses, other 100 % of 4 checked guesses"
+
+
+@pytest.mark.parametrize("missing", ["dictionary", "acceptance"])
+def test_what_an_older_daemon_does_not_tell_has_no_row(missing: str) -> None:
+    assert missing not in rows(**{missing: None})
