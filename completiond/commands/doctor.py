@@ -52,6 +52,8 @@ def doctor(model: Annotated[str | None, typer.Option(help="Another model than th
     """
     paths = Paths.from_environment()
     view = Table(show_header=False, box=None, pad_edge=False, title=f"completiond {__version__}", title_justify="left")
+    for _ in range(3):
+        view.add_column(overflow="fold")  # a path is shown in full
     failed = 0
     with Console(stderr=True).status("checking"):
         for finding in _findings(paths, model):

@@ -84,6 +84,14 @@ def test_costs_are_those_of_a_plain_dynamic_programme(source: str, written: str)
     assert final_costs(aligned(source, written)) == pytest.approx(expected, abs=1e-4)
 
 
+@settings(deadline=None)
+@given(source=TEXTS, written=TEXTS)
+def test_its_cost_is_that_of_the_likeliest_place_for_what_is_written_whole(source: str, written: str) -> None:
+    expected = min(naive_costs(split_parts(source), split_parts(written)[:-1]))
+
+    assert aligned(source, written).cost == pytest.approx(expected, abs=1e-4)
+
+
 @settings(deadline=None, max_examples=200)
 @given(source=TEXTS, written=TEXTS, cuts=st.sets(st.integers(0, 30), max_size=6))
 def test_written_piece_by_piece_is_the_same_as_written_at_once(source: str, written: str, cuts: set[int]) -> None:

@@ -143,6 +143,15 @@ def test_a_place_that_was_copied_from_goes_on_where_the_answer_comes_back_to_it(
     assert first(write(one, ", 1) +"), "copied") == " two(new)\n"
 
 
+def test_a_text_that_the_answer_has_nothing_in_common_with_is_no_longer_followed() -> None:
+    one = templates("x = ", "\n", replaced="f(a, b)\ng(c, d)")
+    write(one, "[0] + f(")
+    assert "replaced" in names(one)
+
+    write(one, "[0];" * 50, "f", "(")
+    assert "replaced" not in names(one)
+
+
 # Whatever is there
 
 

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from completiond.bench.edits.desk import ARMS
 from completiond.bench.edits.event import EDIT_KINDS
-from completiond.bench.edits.run import CPU, CPU_COSTS_MS, Tallies, Tally
+from completiond.bench.edits.run import CPU, CPU_COSTS_MS, LOOK_UP, Tallies, Tally
 from completiond.bench.model_run import ModelRun
 from completiond.engine.generate import Step
 
@@ -19,19 +19,17 @@ ALL = "all"
 
 
 def oracle_table(tallies: Tallies) -> Table:
-    """Tokens per pass of each arm by class where a pass costs the same whatever it checks, what became of the last
-    arm's drafts, and that arm's share of plain decoding's time by the costs of two CPU cores.
+    """Tokens per pass by class where a pass costs the same whatever it checks: of a plain look-up in the edited file
+    and of each arm; and the last arm's share of plain decoding's time by the costs of two CPU cores.
     """
     view = Table(title="tokens per pass, if the model wrote what the person wrote")
-    for name in ("class", "events", *ARMS, "accepted/drafted", "time on 2 cores"):
+    for name in ("class", "events", LOOK_UP, *ARMS[1:], "time on 2 cores"):
         view.add_column(name, justify="left" if name == "class" else "right")
     for kind in (*EDIT_KINDS, ALL):
-        by_arm = {arm: _pooled(tallies, arm, kind) for arm in ARMS}
-        last = by_arm[ARMS[-1]]
-        if last.events:
-            figures = (f"{by_arm[arm].tokens_per_pass:.2f}" for arm in ARMS)
-            hits = f"{last.accepted}/{last.drafted}"
-            view.add_row(kind, str(last.events), *figures, hits, f"{_time_ratio(tallies, kind):.2f}")
+        num_events = _pooled(tallies, ARMS[-1], kind).events
+        if num_events:
+            figures = (f"{_pooled(tallies, arm, kind).tokens_per_pass:.2f}" for arm in (LOOK_UP, *ARMS[1:]))
+            view.add_row(kind, str(num_events), *figures, f"{_time_ratio(tallies, kind):.2f}")
     return view
 
 
@@ -41,7 +39,7 @@ def oracle_json(tallies: Tallies) -> dict[str, Any]:
     return {
         "mode": "oracle",
         "tokens_per_pass": {
-            kind: {arm: round(_pooled(tallies, arm, kind).tokens_per_pass, 3) for arm in ARMS}
+            kind: {arm: round(_pooled(tallies, arm, kind).tokens_per_pass, 3) for arm in (LOOK_UP, *ARMS)}
             for kind in (*EDIT_KINDS, ALL)
         },
         "time_ratio_2_cores": {kind: round(_time_ratio(tallies, kind), 3) for kind in (*EDIT_KINDS, ALL)},

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from completiond.bench.edits.desk import ARMS, Desk
 from completiond.bench.edits.event import EditEvent
+from completiond.bench.edits.look_up import LookUp
 from completiond.bench.edits.oracle import OracleTarget
 from completiond.bench.model_run import ModelRun, compare
 from completiond.complete.completer import Completer
@@ -20,15 +21,17 @@ from completiond.spec.draft_text import DraftText
 from completiond.spec.drafter import Drafter, NoDrafter
 from completiond.spec.ngram import NGramDrafter
 from completiond.spec.pass_costs import PassCosts
-from completiond.spec.policy import MeasuredPolicy
+from completiond.spec.policy import MeasuredPolicy, Policy
 
-__all__ = ["CPU", "CPU_COSTS_MS", "Tallies", "Tally", "run_model", "run_oracle"]
+__all__ = ["CPU", "CPU_COSTS_MS", "LOOK_UP", "Tallies", "Tally", "run_model", "run_oracle"]
 
 MAX_DRAFT_TOKENS = 31
 FLAT_COSTS_MS = {1: 1.0, 32: 1.0}
 """Passes that cost the same whatever they check, as on a GPU: oracle mode counts what drafts could gain."""
 CPU_COSTS_MS = {1: 33.2, 2: 37.6, 4: 35.2, 8: 42.8, 16: 55.4, 32: 86.2}
 """Passes of the default model on two cores (docs/log.md): what drafts would gain in time there."""
+LOOK_UP = "look-up"
+"""Name of the tallies of a plain prompt look-up in the edited file, with the text deleted in it."""
 CPU = "cpu"
 """Name of the tallies of the last arm with CPU_COSTS_MS."""
 
@@ -91,22 +94,33 @@ def run_oracle(events: Iterable[EditEvent], tokenizer: TextTokenizer, budget: Pr
         answer_ids = tokenizer.encode(event.expected)
         if not answer_ids:
             continue
+        # What follows is the text behind the cursor: the drafter must not learn from its budget where to end.
+        target = OracleTarget(prompt.token_ids, [*answer_ids, *suffix_ids, *end_ids], vocab_size)
         for arm, policy in policies.items():
-            # What follows is the text behind the cursor: the drafter must not learn from its budget where to end.
-            target = OracleTarget(prompt.token_ids, [*answer_ids, *suffix_ids, *end_ids], vocab_size)
             drafter = _drafter(arm, texts[ARMS[-1] if arm == CPU else arm], policy)
             drafter.reset(prompt.prefix_ids, (suffix_ids,))
-            max_tokens = len(answer_ids) + MAX_DRAFT_TOKENS + 1
-            kv = target.new_cache(len(prompt.token_ids) + max_tokens)
-            steps = generate(
-                target, kv, prompt.token_ids, drafter, Sampler(SamplingParams()), _end_after(len(answer_ids)),
-                max_tokens, MAX_DRAFT_TOKENS, policy,
-            )  # fmt: skip
+            steps = _replay(target, prompt.token_ids, len(answer_ids), drafter, policy)
             costs = policy.costs
-            tallies[arm, event.kind].add(
-                [replace(step, pass_ms=costs.pass_ms(step.drafted + 1)) for step in steps if step.token_ids]
-            )
+            tallies[arm, event.kind].add([replace(step, pass_ms=costs.pass_ms(step.drafted + 1)) for step in steps])
+        look_up = LookUp()
+        look_up.reset(
+            tokenizer.encode(event.prefix), (tokenizer.encode(event.suffix), tokenizer.encode(event.deleted))
+        )  # fmt: skip
+        tallies[LOOK_UP, event.kind].add(_replay(target, prompt.token_ids, len(answer_ids), look_up, None))
     return tallies
+
+
+def _replay(
+    target: OracleTarget, prompt_ids: Sequence[int], num_tokens: int, drafter: Drafter, policy: Policy | None
+) -> list[Step]:
+    """Write what the person wrote, ``num_tokens`` of it."""
+    max_tokens = num_tokens + MAX_DRAFT_TOKENS + 1
+    kv = target.new_cache(len(prompt_ids) + max_tokens)
+    steps = generate(
+        target, kv, prompt_ids, drafter, Sampler(SamplingParams()), _end_after(num_tokens), max_tokens,
+        MAX_DRAFT_TOKENS, policy,
+    )  # fmt: skip
+    return [step for step in steps if step.token_ids]
 
 
 def _end_after(num_tokens: int) -> Callable[[int], str | None]:
