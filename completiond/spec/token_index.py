@@ -121,6 +121,7 @@ class TokenIndex:
         if not run.alive:
             return
         run.alive = False
+        self._tokens[run.start : run.end] = _BORDER  # sorted places stay behind, and match nothing now
         self._dead_tokens += run.end - run.start + 1
         if 2 * self._dead_tokens >= self._size:
             self.pack()
@@ -147,7 +148,7 @@ class TokenIndex:
             return []
         places = self._pair_places(context_ids[-2], context_ids[-1])
         if self._dead_tokens and len(places):
-            places = places[[self._run_at(place).alive for place in places.tolist()]]
+            places = places[self._tokens[places - 1] == context_ids[-1]]
         # A pair that ends a run has nothing behind it.
         places = places[self._tokens[places] != _BORDER]
         length, limit = MIN_MATCH, min(MAX_MATCH, len(context_ids))

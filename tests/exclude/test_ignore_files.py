@@ -289,6 +289,41 @@ def test_a_problem_goes_away_with_its_cause(repository: Path) -> None:
     assert files.problems == []
 
 
+def test_a_problem_is_told_when_it_is_found_and_not_again(repository: Path) -> None:
+    clock = Clock()
+    told: list[str] = []
+    (repository / "sub").mkdir()
+    (repository / "sub" / ".gitignore").mkdir()
+    write(repository, {".gitignore": "[oops\na.txt\n"})
+    files = IgnoreFiles(clock=clock, on_problem=lambda problem: told.append(str(problem)))
+
+    for second in range(5):
+        clock.now_s = second * 1.5
+        files.why(repository / "a.txt")
+        files.why(repository / "sub" / "b.txt")
+    assert [line.split(":")[0] for line in told] == [
+        f"{repository}/.gitignore",
+        f"{repository}/sub/.gitignore excludes nothing",
+    ]
+    assert told[0].startswith(f"{repository}/.gitignore:1 excludes nothing: '[oops': ")
+
+    write(repository, {".gitignore": "a.txt\n[oops\n[again\n"})
+    clock.now_s = 10.0
+    files.why(repository / "a.txt")
+    assert [line.split(" ")[0] for line in told[2:]] == [f"{repository}/.gitignore:2", f"{repository}/.gitignore:3"]
+
+
+def test_a_broken_file_does_not_fill_the_log(repository: Path) -> None:
+    told: list[str] = []
+    write(repository, {".gitignore": "[" + "x" * 10_000 + "\n" + "[b\n" * 1000})
+    files = IgnoreFiles(on_problem=lambda problem: told.append(str(problem)))
+
+    assert files.why(repository / "a.txt") is None
+    assert len(files.problems) == 1001
+    assert len(told) == 5
+    assert max(map(len, told)) < 200 + len(str(repository))
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_without_permission_is_tried_again(repository: Path) -> None:
     clock = Clock()
