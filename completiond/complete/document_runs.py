@@ -114,12 +114,13 @@ class DocumentRuns:
         if spot.replacement.old.strip():
             if not spot.replacement.new.strip():
                 return []
-            return analogies("\n".join(spot.original_lines).strip(), "\n".join(now).strip())[:MAX_WORDS]
+            old, new = _clean("\n".join(spot.original_lines)), _clean("\n".join(now))
+            return analogies(old.strip(), new.strip())[:MAX_WORDS]
         found: list[PartSwap] = []
         for number in range(spot.first_line + len(now) - 1, spot.first_line - 1, -1):
             line = self.lines[number]
             if line.strip() and line not in spot.original_lines and (above := self._sibling(number)):
-                found += analogies(above, line.strip()[:MAX_SIBLING_CHARS])
+                found += analogies(_clean(above), _clean(line.strip()[:MAX_SIBLING_CHARS]))
         return found[:MAX_WORDS]
 
     def _sibling(self, number: int) -> str:

@@ -84,22 +84,28 @@ class Alignment:
         found = [one for one in found if one.move != "inserts"][:2]
         return sorted([*self._begun(), *found], key=lambda one: one.cost)
 
-    def swaps(self) -> list[PartSwap]:
-        """Replacements of a few parts, words among them, on the way to the likeliest place, the latest first."""
+    def swaps(self, with_last: bool = True) -> list[PartSwap]:
+        """Replacements of a few parts, words among them, on the way to the likeliest place, the latest first.
+
+        Without the part that is being written unless ``with_last``.
+        """
         return [
             (old, new)
-            for old, new in self._replaced()
+            for old, new in self._replaced(with_last)
             if len(old) <= MAX_SWAP_PARTS >= len(new) and any(kind_of(part) is PartKind.WORD for part in old)
         ]
 
-    def _replaced(self) -> list[tuple[list[str], list[str]]]:
-        rows = [*self._rows, self._step(self._last)] if self._last else self._rows
+    def _replaced(self, with_last: bool) -> list[tuple[list[str], list[str]]]:
+        rows = [*self._rows, self._step(self._last)] if self._last and with_last else self._rows
         place = int(np.argmin(rows[-1].final))
         pairs: list[tuple[list[str], list[str]]] = []
         old: list[str] = []
         new: list[str] = []
 
         def close() -> None:
+            while old[-1:] == new[-1:] == ["_"]:  # it belongs to what agrees
+                old.pop()
+                new.pop()
             if old:
                 pairs.append((old[::-1], new[::-1]))
             old.clear()
@@ -114,7 +120,8 @@ class Alignment:
                 place = start
             if place and row.diagonal[place] <= row.insert[place]:
                 part = self.parts[place - 1]
-                if row.part == part and not (part == "_" and old and new):
+                may_become = index == len(self._rows) and part.startswith(row.part)
+                if may_become or (row.part == part and not (part == "_" and old and new)):
                     close()
                 else:
                     old.append(part)
@@ -162,8 +169,8 @@ class Alignment:
             for i, part in enumerate(self.parts)
             if len(part) > len(last) and part.startswith(last)
         ]  # fmt: skip
-        best = min((one.cost for one in found), default=NEVER)
-        return [one for one in found if one.cost <= best][:1]
+        found.sort(key=lambda one: one.cost)
+        return [one for one in found[:1] if one.cost <= float(before.min()) + NEAR]
 
     def _arrival(self, row: _Row, place: int) -> Arrival:
         move: Move = "inserts"

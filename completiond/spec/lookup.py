@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from completiond.spec.spelling import Respelled, Spelling, beyond_seam
+from completiond.spec.spelling import Spelling, beyond_seam
 from completiond.spec.token_index import MAX_MATCH, MIN_MATCH, Run, TokenIndex
 
 __all__ = ["Copy", "Lookup"]
@@ -76,7 +76,7 @@ class Lookup:
         place = self._prompt.last_place(self._own)
         return None if place is None else Copy(self._prompt, self._own, place, 1, "near")
 
-    def seams(self, context_ids: Sequence[int]) -> list[tuple[Copy, Respelled]]:
+    def seams(self, context_ids: Sequence[int]) -> list[tuple[Copy, list[int]]]:
         """Copies for a cursor inside what the copied text has as one token: behind an indentation or half a word.
 
         The match is looked for before that token, and what the copy has beyond the cursor is spelled anew.

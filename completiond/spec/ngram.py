@@ -16,7 +16,7 @@ from completiond.spec.acceptance_guess import acceptance_guess
 from completiond.spec.draft_text import DraftText
 from completiond.spec.drafter import NO_DRAFT, Draft
 from completiond.spec.lookup import Copy, Lookup
-from completiond.spec.spelling import Respelled, swap_words, unswap_words
+from completiond.spec.spelling import swap_words, unswap_words
 from completiond.spec.templates import Templates
 from completiond.spec.token_index import MAX_MATCH, MIN_MATCH
 
@@ -66,7 +66,8 @@ class NGramDrafter:
             return NO_DRAFT
         found = [self._draft(copy, budget) for copy in self._copies()]
         found += [self._cut_draft(copy, cut, budget) for copy, cut in self._seams]
-        found += [renamed for one in found if (renamed := self._renamed(one, budget)) is not None]
+        # First, since who has begun to rename goes on.
+        found = [*(renamed for one in found if (renamed := self._renamed(one, budget)) is not None), *found]
         strong = [one for one in found if one.draft.match >= STRONG_MATCH]
         weak = [one for one in found if one.draft.match < STRONG_MATCH]
         found = [one for one in [*strong, *self._template_drafts(budget), *weak] if one.draft.token_ids]
@@ -102,9 +103,9 @@ class NGramDrafter:
     def _draft(self, copy: Copy, budget: int) -> _Proposal:
         return _Proposal(self._guess(copy.tokens(budget), copy.origin, copy.match), copy)
 
-    def _cut_draft(self, copy: Copy, cut: Respelled, budget: int) -> _Proposal:
+    def _cut_draft(self, copy: Copy, cut: list[int], budget: int) -> _Proposal:
         """A copy that begins with what stands before the cursor already, from the cursor on."""
-        return _Proposal(self._guess(cut.token_ids[:budget], copy.origin, copy.match))
+        return _Proposal(self._guess(cut[:budget], copy.origin, copy.match))
 
     def _renamed(self, proposal: _Proposal, budget: int) -> _Proposal | None:
         """The same draft with the names that the user is replacing."""
@@ -114,7 +115,7 @@ class NGramDrafter:
         new = swap_words(draft.token_ids, self._text.words, self._spelling)
         if new is None:
             return None
-        guess = self._guess(new.token_ids[:budget], draft.origin, draft.match)
+        guess = self._guess(new[:budget], draft.origin, draft.match)
         return _Proposal(replace(guess, origin=f"{draft.origin}, renamed"))
 
     def _template_drafts(self, budget: int) -> list[_Proposal]:

@@ -103,8 +103,8 @@ class MeasuredPolicy:
         """Chance that guess ``depth`` is right if those before it are: counts, with the drafter's estimate as a
         prior.
         """
-        right, tried = self._counts.get(_kind(draft, depth), (0.0, 0.0))
-        return (right + PRIOR_WEIGHT * draft.probabilities[depth]) / (tried + PRIOR_WEIGHT)
+        right, tried = self._count(draft, depth)
+        return right / tried
 
     def observe(self, proposed: Draft, checked: Draft, written_ids: Sequence[int], pass_ms: float, timed: bool) -> None:
         """See Policy.observe. Guesses that were not checked count too, as far as the model has written."""
@@ -117,13 +117,17 @@ class MeasuredPolicy:
             )
         )  # fmt: skip
         for depth, (guess, token_id) in enumerate(zip(proposed.token_ids, written_ids, strict=False)):
-            key = _kind(proposed, depth)
-            right, tried = self._counts.get(key, (0.0, 0.0))
-            self._counts[key] = (FADE * right + (guess == token_id), FADE * tried + 1.0)
+            right, tried = self._count(proposed, depth)
+            self._counts[_kind(proposed, depth)] = (FADE * right + (guess == token_id), FADE * tried + 1.0)
             if guess != token_id:
                 break
         if timed and self._refresh_costs:
             self.costs.observe(len(checked.token_ids) + 1, pass_ms)
+
+    def _count(self, draft: Draft, depth: int) -> tuple[float, float]:
+        """(right, tried) so far; before anything was seen what the drafter estimates, which then fades too."""
+        first = (PRIOR_WEIGHT * draft.probabilities[depth], PRIOR_WEIGHT)
+        return self._counts.get(_kind(draft, depth), first)
 
     def take_decisions(self) -> list[Decision]:
         """What was decided since the last call, pass by pass."""

@@ -48,10 +48,10 @@ class Template:
 
     def continuations(self) -> list[Continuation]:
         """What may come next, the likeliest first."""
-        pairs = self._alignment.swaps()
+        whole, pending = self._alignment.swaps(with_last=False), self._alignment.swaps()
         found = []
         for arrival in self._alignment.arrivals():
-            if text := self._text(arrival, pairs):
+            if text := self._text(arrival, whole if arrival.inside_chars else pending):
                 found.append(Continuation(text, f"{self.name}, {arrival.move}", arrival.agreeing))
         return found
 

@@ -15,6 +15,9 @@ __all__ = ["Templates"]
 SUFFIX_TOKENS = 40
 LINE_TOKENS = 80
 SOURCE_TOKENS = 128
+CONTEXT_TOKENS = 4
+"""Decoded with what is written: at a text's beginning some vocabularies lose a blank."""
+MAX_UNDECODED = 8
 
 
 class Templates:
@@ -28,6 +31,7 @@ class Templates:
     ) -> None:
         self._spelling = spelling
         self._context_ids = list(context_ids[-LINE_TOKENS:])
+        self._num_undecoded = 0
         self._by_name: dict[str, Template] = {}
         behind = spelling.decode(suffix_ids[:SUFFIX_TOKENS])
         if (run := text.replaced) is not None:
@@ -38,7 +42,9 @@ class Templates:
             if rewritten != parts:
                 self._add("rewritten", "".join(rewritten) + behind)
         *above, typed = spelling.decode(self._context_ids).split("\n")
-        sibling = _sibling(above, typed) or _sibling(behind.lstrip("\n").split("\n")[:1], typed)
+        if len(context_ids) > LINE_TOKENS:
+            above = above[1:]  # the first may be cut
+        sibling = _sibling(above, typed) or _sibling(behind.split("\n")[1:2], typed)
         if sibling:
             self._add("sibling", sibling + behind, typed)
             parts = split_parts(sibling)
@@ -52,12 +58,11 @@ class Templates:
 
     def write(self, token_ids: Sequence[int], copied: Copy | None) -> None:
         """The answer goes on with ``token_ids``, for which ``copied`` was right, if given."""
-        text = self._spelling.decode(token_ids)
+        text = self._text_of(token_ids)
         for name, template in list(self._by_name.items()):
             template.write(text)
             if template.is_lost:
                 del self._by_name[name]
-        self._context_ids = [*self._context_ids, *token_ids][-LINE_TOKENS:]
         if "\n" in text:
             # The first line may be cut.
             *above, line = self._spelling.decode(self._context_ids).split("\n")[1:] or [""]
@@ -66,6 +71,18 @@ class Templates:
                 self._add("sibling", sibling + "\n", line)
         if copied is not None:
             self._add("copied", self._spelling.decode(copied.tokens(SOURCE_TOKENS)), text)
+
+    def _text_of(self, token_ids: Sequence[int]) -> str:
+        """What ``token_ids``, at least one, add to the text. A character comes with its last token."""
+        before = self._context_ids[-CONTEXT_TOKENS - self._num_undecoded : len(self._context_ids) - self._num_undecoded]
+        self._context_ids = [*self._context_ids, *token_ids][-LINE_TOKENS:]
+        ids = [*before, *self._context_ids[-self._num_undecoded - len(token_ids) :]]
+        text = self._spelling.decode(ids)[len(self._spelling.decode(before)) :]
+        if text.endswith("\ufffd") and self._num_undecoded + len(token_ids) <= MAX_UNDECODED:
+            self._num_undecoded += len(token_ids)
+            return ""
+        self._num_undecoded = 0
+        return text
 
     def _add(self, name: str, source: str, written: str = "") -> None:
         self._by_name[name] = Template(name, source, written)

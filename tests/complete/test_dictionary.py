@@ -267,7 +267,6 @@ def test_of_several_documents_those_of_the_one_used_last_come_first() -> None:
     assert set(analogies(one)) == {("first", "second")}
 
 
-@pytest.mark.xfail(strict=True, raises=TypeError, reason="half a character gets into a draft, and cannot be tokenised")
 def test_half_a_character_in_a_line_never_gets_into_a_draft() -> None:
     one = dictionary()
     one.open(KEY, ["x = foo(1, 2)", "z = foo(1, 2)", "", "end"])

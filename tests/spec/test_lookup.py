@@ -163,7 +163,7 @@ def seams(before: str, document: str, *, behind: str = "") -> list[tuple[str, st
     documents = TokenIndex()
     documents.add(SEAMS.encode(document), "file")
     lookup = Lookup(documents, SEAMS, ids, [SEAMS.encode(behind)])
-    return [(SEAMS.decode(cut.token_ids), copy.origin, SEAMS.decode(copy.tokens(1))) for copy, cut in lookup.seams(ids)]
+    return [(SEAMS.decode(cut), copy.origin, SEAMS.decode(copy.tokens(1))) for copy, cut in lookup.seams(ids)]
 
 
 def test_behind_an_indentation_that_the_copy_has_in_one_token_with_a_word_the_word_is_drafted() -> None:
@@ -178,7 +178,7 @@ def test_an_indentation_of_two_tokens_is_cut_too() -> None:
     documents = index_of(tab.encode("if x:\n\t return y\n"))
 
     ((copy, cut),) = Lookup(documents, tab, ids, [[]]).seams(ids)
-    assert tab.decode(cut.token_ids) == "return y\n"
+    assert tab.decode(cut) == "return y\n"
     assert copy.match == 4
 
 

@@ -158,11 +158,18 @@ def test_a_text_that_the_answer_has_nothing_in_common_with_is_no_longer_followed
 TEXTS = st.lists(
     st.sampled_from(["a", "Ab", "secure", "_", "(", " ", "\n", "\n    ", "é", "\U0001f642"]), max_size=30
 ).map("".join)
+LINE = st.text("ab_( 1", min_size=1, max_size=20)
 BYTE_IDS = st.lists(st.integers(0, 255), min_size=1, max_size=12)
 
 
 @settings(deadline=None, max_examples=150)
-@given(before=TEXTS, behind=TEXTS, replaced=st.none() | TEXTS, written=st.text("ab_( 1", max_size=20), data=st.data())
+@given(
+    before=TEXTS,
+    behind=TEXTS,
+    replaced=st.none() | TEXTS,
+    written=st.text("ab_( 1", min_size=1, max_size=20),
+    data=st.data(),
+)
 def test_a_line_written_token_by_token_is_the_same_as_written_at_once(
     before: str, behind: str, replaced: str | None, written: str, data: st.DataObject
 ) -> None:
