@@ -10,15 +10,24 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from completiond.errors import ConfigError, UsageError
 
 __all__ = ["CompletionConfig", "Config", "ExcludeConfig", "ModelConfig", "PromptConfig", "SpecConfig", "load_config"]
 
 ENVIRONMENT_PREFIX = "COMPLETIOND_"
+
+
+def _divided(value: object) -> object:
+    """An environment variable has several values divided by commas."""
+    parts = map(str.strip, value.split(",")) if isinstance(value, str) else None
+    return value if parts is None else tuple(part for part in parts if part)
+
+
+Globs = Annotated[tuple[str, ...], BeforeValidator(_divided)]
 
 
 class _Section(BaseModel):
@@ -57,20 +66,24 @@ class SpecConfig(_Section):
 
     drafter: Literal["auto", "ngram", "none"] = Field("auto", description="none decodes plainly, one token a pass.")
     max_draft_tokens: int = Field(31, ge=1, le=63)
+    workspace: Globs = Field(
+        (), description="Files to draft from without their being open, relative to the editor's folders: src/**/*.py."
+    )
+
+    @field_validator("workspace")
+    @classmethod
+    def _is_inside(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in value:
+            if pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
+                raise ValueError(f"{pattern!r} does not begin in a folder of the editor's; write it as in src/**/*.py")
+        return value
 
 
 class ExcludeConfig(_Section):
     """``[exclude]``: files that are never read. Those that look like secrets (``.env``, keys) are always left out."""
 
-    globs: tuple[str, ...] = Field((), description="Patterns as in a .gitignore, relative to the workspace's folders.")
+    globs: Globs = Field((), description="Patterns as in a .gitignore, relative to the workspace's folders.")
     gitignore: bool = Field(True, description="Leave out what a .gitignore names.")
-
-    @field_validator("globs", mode="before")
-    @classmethod
-    def _divide(cls, value: object) -> object:
-        """An environment variable has them divided by commas."""
-        parts = map(str.strip, value.split(",")) if isinstance(value, str) else None
-        return value if parts is None else tuple(part for part in parts if part)
 
     @field_validator("globs")
     @classmethod

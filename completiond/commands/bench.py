@@ -113,8 +113,10 @@ def edits(
     tokens: Annotated[int, typer.Option(min=2, max=512, help="Tokens decoded for each, in model mode.")] = 64,
     temperature: Annotated[float, typer.Option(min=0.0, help="In model mode.")] = 0.0,
     words: Annotated[bool, typer.Option("--words", help="Replacements retype changed words, not whole lines.")] = False,
+    kind: Annotated[str | None, typer.Option(help="In model mode: decode at edits of this class only.")] = None,
 ) -> None:
     """Replay edits between releases of open-source packages, and count what drafts from them gain."""
+    from completiond.bench.edits.event import EDIT_KINDS
     from completiond.bench.edits.events import generate_events
     from completiond.bench.edits.report import model_json, model_table, oracle_json, oracle_table
     from completiond.bench.edits.run import run_model, run_oracle
@@ -123,6 +125,8 @@ def edits(
 
     if mode not in ("oracle", "model"):
         raise UsageError(f"--mode {mode} is not known.", "Use oracle or model.")
+    if kind is not None and (kind not in EDIT_KINDS or mode == "oracle"):
+        raise UsageError(f"--kind {kind} is not known in {mode} mode.", f"With --mode model, one of {EDIT_KINDS}.")
     completer = _open(model)
     prompt = completer.config.prompt
     with Console(stderr=True).status("comparing releases") as status:
@@ -136,9 +140,9 @@ def edits(
             view, result = oracle_table(tallies), oracle_json(tallies)
         else:
             runs = []
-            for run in run_model(events, completer, tokens, temperature):
+            for run in run_model(events, completer, tokens, temperature, kind):
                 runs.append(run)
-                status.update(f"decoding {len(runs)}/{len(events)}")
+                status.update(f"decoding, {len(runs)} done")
             view, result = model_table(runs), model_json(runs)
     print_report(view, result, as_json)
 

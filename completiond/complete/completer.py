@@ -47,7 +47,7 @@ class Completer:
         self.fim = find_family(self.tokenizer.control_id)
         self.dictionary = Dictionary(self.tokenizer)
         self.guard = Guard(Exclusions(config.exclude.globs, config.exclude.gitignore, on_problem=_warn_of))
-        self.documents = OpenDocuments(self.dictionary, self.guard)
+        self.documents = OpenDocuments(self.dictionary, self.guard, config.spec.workspace)
         self.policy: MeasuredPolicy | None = None
         self.acceptance = AcceptanceCounter()
         self.kv: SequenceCache = self.target.new_cache(min(config.model.context_tokens, self.target.max_positions))

@@ -50,6 +50,11 @@ class Dictionary:
         return sum(index.size_bytes for index in self._indexes.values())
 
     @property
+    def is_half_full(self) -> bool:
+        """Whether half of the memory is used: then only what is open is added."""
+        return self.size_bytes * 2 >= self._budget_bytes
+
+    @property
     def memo_lines(self) -> int:
         """Pieces of text whose tokens are remembered, of all documents."""
         return sum(document.memo_lines for document in self._documents.values())

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
 
 from completiond.complete.dictionary import Dictionary, DocumentKey
 from completiond.complete.request import DictionaryState, LineEdit
+from completiond.complete.workspace_files import find_files, read_lines
 from completiond.exclude.beat import Beat
 from completiond.exclude.guard import Guard
 
 __all__ = ["OpenDocuments"]
+
+WORKSPACE: Final = "workspace file "
+"""Before the path: a document's name that no editor gives."""
 
 
 class OpenDocuments:
@@ -19,8 +25,17 @@ class OpenDocuments:
     that ceases to be comes back when it is opened again, since nothing of its text is kept meanwhile.
     """
 
-    def __init__(self, dictionary: Dictionary, guard: Guard, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        guard: Guard,
+        workspace: Sequence[str] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``workspace``: globs of files in a client's folders that are drafted from without being open."""
         self._dictionary = dictionary
+        self._workspace = workspace
+        self._unread: dict[str, Iterator[Path]] = {}
         self._guard = guard
         self._clock = clock
         self._paths: dict[DocumentKey, str] = {}
@@ -39,9 +54,21 @@ class OpenDocuments:
 
     def open(self, key: DocumentKey, lines: Sequence[str], path: str) -> None:
         """A document was opened, or all of its text replaced. ``lines`` have no line ends."""
+        self.close((key[0], WORKSPACE + path))  # what the editor has is newer
         self._paths[key] = path
         if self._allows(key):
             self._dictionary.open(key, lines)
+
+    def read_next(self, client_id: str) -> bool:
+        """Read one more file of the workspace; False when there is none left, or no room in the dictionary."""
+        path = next(self._unread.get(client_id, iter(())), None)
+        if path is None or self._dictionary.is_half_full:
+            self._unread.pop(client_id, None)
+            return False
+        is_open = any(client == client_id and other == str(path) for (client, _), other in self._paths.items())
+        if not is_open and self._guard.why(client_id, str(path)) is None and (lines := read_lines(path)) is not None:
+            self.open((client_id, f"{WORKSPACE}{path}"), lines, str(path))
+        return True
 
     def edit(self, key: DocumentKey, edits: Sequence[LineEdit]) -> None:
         """Follow changes of a document, in order."""
@@ -57,12 +84,16 @@ class OpenDocuments:
     def set_folders(self, client_id: str, folders: Sequence[str]) -> None:
         """The client's folders, which its exclusions are relative to, are these now."""
         self._guard.set_folders(client_id, folders)
+        for key in [key for key in self._paths if key[0] == client_id and key[1].startswith(WORKSPACE)]:
+            self.close(key)
+        self._unread[client_id] = find_files(folders, self._workspace)
         self._check_all(client_id)
 
     def forget_client(self, client_id: str) -> None:
         """The client has gone."""
         for key in [key for key in self._paths if key[0] == client_id]:
             self.close(key)
+        self._unread.pop(client_id, None)
         self._beats.pop(client_id, None)
         self._guard.forget(client_id)
 

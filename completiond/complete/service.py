@@ -159,6 +159,7 @@ class LocalService:
         """See Service.set_folders."""
         self._folders[client_id] = folders
         self._tell(lambda documents: documents.set_folders(client_id, folders))
+        self._read_workspace(client_id)
 
     def open_document(self, client_id: str, document_id: str, lines: Sequence[str], path: str = "") -> None:
         """See Service.open_document."""
@@ -182,6 +183,19 @@ class LocalService:
             if self._completer is not None:
                 change(self._completer.documents)
                 self._note_dictionary(self._completer)
+            yield from ()
+
+        self._worker.submit(Job(work, lambda item: None, lambda: None, _log_failure))
+
+    def _read_workspace(self, client_id: str) -> None:
+        """Read the client's workspace, a job for each file, so that requests come in between."""
+        if not self._config.spec.workspace:
+            return
+
+        def work() -> Iterator[None]:
+            if (completer := self._completer) is not None and completer.documents.read_next(client_id):
+                self._note_dictionary(completer)
+                self._read_workspace(client_id)
             yield from ()
 
         self._worker.submit(Job(work, lambda item: None, lambda: None, _log_failure))
@@ -226,6 +240,7 @@ class LocalService:
         else:
             for client_id, folders in tuple(self._folders.items()):  # told while an earlier attempt to load failed
                 completer.documents.set_folders(client_id, folders)
+                self._read_workspace(client_id)
             self._completer = completer
             target = completer.target
             log.info("Ready: %s, %s on %s", self._config.model.name, target.dtype_name, target.device)

@@ -33,6 +33,8 @@ BYTES_PER_TOKEN = 4 + 8 + 4
 _BORDER = -1  # between runs; equals no token, so that no match crosses it
 
 Ints = NDArray[np.int32]
+_BACK: Ints = np.arange(1, MAX_MATCH + 1, dtype=np.int32)
+_NOWHERE: Ints = np.empty(0, dtype=np.int32)
 
 
 @dataclass(slots=True)
@@ -170,11 +172,11 @@ class TokenIndex:
         """Of few places, those that agree longest."""
         if not len(places):
             return []
-        tail = np.array(context_ids[-limit:], dtype=np.int32)
-        # Before the array's first place there is only its border, which agrees with nothing.
-        before = np.maximum(places[:, None] + np.arange(-limit, 0), 0)
-        agrees = self._tokens[before] == tail
-        lengths = np.where(agrees.all(axis=1), limit, np.argmin(agrees[:, ::-1], axis=1))
+        # Backwards from each place. Before the array's first place there is only its border, which agrees with nothing.
+        tail = np.array(context_ids[: -limit - 1 : -1], dtype=np.int32)
+        before = np.maximum(places[:, None] - _BACK[:limit], 0)
+        differs = self._tokens[before] != tail
+        lengths = np.where(differs.any(axis=1), differs.argmax(axis=1), limit)
         best = int(lengths.max())
         return [Match(place, best, self._run_at(place)) for place in places[lengths == best].tolist()]
 
@@ -182,15 +184,20 @@ class TokenIndex:
         """Every place behind the pair, oldest first."""
         key = (first << 32) | second
         found = []
+        both = np.array((key, key + 1))
         for block in self._blocks:
-            low = int(np.searchsorted(block.keys, key, side="left"))
-            high = int(np.searchsorted(block.keys, key, side="right"))
+            low, high = block.keys.searchsorted(both).tolist()
             if high > low:
                 found.append(block.places[low:high])
         start = self._sorted_end
         tail = self._tokens[start - 1 : self._size]
-        ends = np.flatnonzero(tail[1:] == second)
-        found.append((ends[tail[ends] == first] + (start + 1)).astype(np.int32))
+        ends = (tail[1:] == second).nonzero()[0]
+        if len(ends):
+            found.append((ends[tail[ends] == first] + (start + 1)).astype(np.int32))
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            return _NOWHERE
         return np.concatenate(found)
 
     @property

@@ -130,14 +130,18 @@ def _end_after(num_tokens: int) -> Callable[[int], str | None]:
 
 
 def run_model(
-    events: Iterable[EditEvent], completer: Completer, max_tokens: int, temperature: float, seed: int = 0
+    events: Iterable[EditEvent], completer: Completer, max_tokens: int, temperature: float, kind: str | None = None
 ) -> Iterator[ModelRun]:
-    """The real model's own answers, ``max_tokens`` each with no stop rule, on the same prompt cache."""
+    """The real model's own answers, ``max_tokens`` each with no stop rule, on the same prompt cache; to events of one
+    ``kind``, if given, though all are followed.
+    """
     desk = Desk(completer.tokenizer)
-    sampler = Sampler(SamplingParams(temperature=temperature, seed=seed))
+    sampler = Sampler(SamplingParams(temperature=temperature, seed=0))
     for event in events:
         text = desk.follow(event)[ARMS[-1]]
         assert text is not None, "the last arm has all sources"
+        if kind not in (None, event.kind):
+            continue
         yield compare(event.kind, event.prefix, event.suffix, text, completer, sampler, max_tokens)
 
 
