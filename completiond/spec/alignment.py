@@ -23,6 +23,7 @@ SKIP_OPEN, SKIP_MORE = 0.6, 0.05
 """Leaving out parts of the source: lines are left out as easily as words."""
 INSERT_OPEN, INSERT_MORE = 0.9, 0.3
 REPLACE_WORD, REPLACE_SIGN, REPLACE_BLANK = 0.5, 0.9, 0.3
+"""Parts are replaced by their like only; a changed name is commoner than one more or less."""
 NEVER = 1e6
 MAX_SWAP_PARTS = 8
 NEAR = 1.0

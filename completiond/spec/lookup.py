@@ -12,6 +12,7 @@ from completiond.spec.token_index import MAX_MATCH, MIN_MATCH, Run, TokenIndex
 __all__ = ["Copy", "Lookup"]
 
 BEHIND_CURSOR_TOKENS = 12
+"""Where a copy goes on with these, it goes on with what is there already."""
 SEAM_TOKENS = 32
 
 

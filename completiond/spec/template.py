@@ -16,6 +16,7 @@ __all__ = ["Continuation", "Template", "swap_parts"]
 
 MAX_DRAFT_PARTS = 64
 MAX_COST = 20.0
+"""Of an alignment: some twenty words that the source does not have."""
 
 
 @dataclass(frozen=True, slots=True)
