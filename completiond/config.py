@@ -74,8 +74,8 @@ class SpecConfig(_Section):
     @classmethod
     def _is_inside(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for pattern in value:
-            if pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
-                raise ValueError(f"{pattern!r} does not begin in a folder of the editor's; write it as in src/**/*.py")
+            if not pattern or pattern.startswith(("/", "~", "!")) or ".." in pattern.split("/"):
+                raise ValueError(f"{pattern!r} names no files in the editor's folders; write it as 'src/**/*.py'")
         return value
 
 

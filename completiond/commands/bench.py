@@ -125,8 +125,10 @@ def edits(
 
     if mode not in ("oracle", "model"):
         raise UsageError(f"--mode {mode} is not known.", "Use oracle or model.")
-    if kind is not None and (kind not in EDIT_KINDS or mode == "oracle"):
-        raise UsageError(f"--kind {kind} is not known in {mode} mode.", f"With --mode model, one of {EDIT_KINDS}.")
+    if kind is not None and kind not in EDIT_KINDS:
+        raise UsageError(f"--kind {kind} is not known.", f"Use one of {', '.join(EDIT_KINDS)}.")
+    if kind is not None and mode == "oracle":
+        raise UsageError("--kind says nothing in oracle mode.", "Add --mode model, or leave it out.")
     completer = _open(model)
     prompt = completer.config.prompt
     with Console(stderr=True).status("comparing releases") as status:

@@ -12,7 +12,8 @@ MAX_FILE_BYTES = 1_000_000
 
 
 def find_files(folders: Sequence[str], globs: Sequence[str]) -> Iterator[Path]:
-    """Regular files that match, each once, in a stable order, MAX_FILES at most. Links are not followed.
+    """Regular files inside of the folders that match, each once, in a stable order, MAX_FILES at most. No links, and
+    nothing behind links.
 
     ``globs`` are relative to each folder, as ``src/**/*.py``. Folders that cannot be read have no files.
     """
@@ -20,8 +21,9 @@ def find_files(folders: Sequence[str], globs: Sequence[str]) -> Iterator[Path]:
     for folder in folders:
         for pattern in globs:
             try:
-                for path in sorted(Path(folder).glob(pattern)):
-                    if not path.is_symlink() and path.is_file() and path not in found:
+                top = Path(folder).resolve()
+                for path in sorted(top.glob(pattern)):
+                    if path not in found and path.is_file() and path.resolve() == path:
                         found[path] = None
                         yield path
                         if len(found) == MAX_FILES:

@@ -55,6 +55,19 @@ def test_links_folders_and_missing_folders_are_passed_over(tmp_path: Path) -> No
     assert [path.name for path in found] == ["real.py"]
 
 
+def test_nothing_behind_a_link_is_found(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    inside.mkdir()
+    outside.mkdir()
+    write(inside, own="1")
+    write(outside, other="2")
+    (inside / "link").symlink_to(outside)
+
+    found = list(find_files([str(inside)], ("*.py", "link/*.py", "**/*.py")))
+
+    assert [path.name for path in found] == ["own.py"]
+
+
 def test_there_is_a_limit(tmp_path: Path) -> None:
     for number in range(MAX_FILES + 3):
         (tmp_path / f"{number}.py").touch()

@@ -148,7 +148,8 @@ def test_the_best_length_beats_every_other_by_tokens_per_millisecond(
     acceptances: list[float], times: list[float]
 ) -> None:
     cost = RoundCost(PassCosts(dict(enumerate(times, start=1))))
-    rates = [enumerated_tokens(acceptances[:k]) / times[k] for k in range(len(acceptances) + 1)]
+    costs_ms = [max(time_ms, times[0]) for time_ms in times]  # longer passes never cost less
+    rates = [enumerated_tokens(acceptances[:k]) / costs_ms[k] for k in range(len(acceptances) + 1)]
 
     best = best_measured_length(acceptances, cost)
 
