@@ -22,9 +22,8 @@ class PassCosts:
     def __init__(self, measured_ms: Mapping[int, float]) -> None:
         """``measured_ms`` maps tokens in a pass to its time, in any order.
 
-        A longer pass that was measured as shorter than that of one token counts as equal to it: the machine was busy
-        then, and a draft that is never right must not seem to pay. Raises ValueError unless the pass of one token, the
-        smallest there is, is among them and all times are positive.
+        Raises ValueError unless the pass of one token, the smallest there is, is among them and all times are
+        positive.
         """
         self._sizes = sorted(measured_ms)
         self._ms = [measured_ms[size] for size in self._sizes]
@@ -32,7 +31,6 @@ class PassCosts:
             raise ValueError(
                 f"passes of {self._sizes} tokens in {self._ms} ms: sizes start at one token, times above 0"
             )
-        self._ms = [max(pass_ms, self._ms[0]) for pass_ms in self._ms]
 
     @property
     def max_tokens(self) -> int:

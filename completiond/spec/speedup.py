@@ -74,7 +74,9 @@ class RoundCost:
     def round_ms(self, length: int) -> float:
         """Draft ``length`` guesses and check them, in a pass of one token more."""
         draft_ms = self.lookup_ms + length * self.guess_ms if length else 0.0
-        return draft_ms + self.passes.pass_ms(length + 1)
+        # A longer pass that was measured as shorter than a single one was measured on a busy machine: a draft that is
+        # never right must not seem to pay.
+        return draft_ms + max(self.passes.pass_ms(length + 1), self.passes.pass_ms(1))
 
 
 def measured_speedup(acceptances: Sequence[float], cost: RoundCost) -> float:

@@ -174,3 +174,10 @@ def test_drafting_pays_just_above_the_break_even_and_not_below(times: list[float
 def test_break_even_of_a_single_guess_is_what_it_adds_to_the_pass() -> None:
     assert break_even_acceptance(RoundCost(PassCosts({1: 30.0, 2: 37.5})), 1) == pytest.approx(0.25, abs=1e-3)
     assert break_even_acceptance(RoundCost(PassCosts({1: 30.0, 2: 61.0})), 1) is None
+
+
+def test_a_draft_that_is_never_right_does_not_pay_where_its_pass_was_measured_as_shorter() -> None:
+    cost = RoundCost(PassCosts({1: 10.0, 2: 9.0, 4: 12.0}))
+
+    assert cost.round_ms(1) == 10.0
+    assert best_measured_length([0.0, 0.0, 0.0], cost) == 0
