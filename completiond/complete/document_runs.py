@@ -153,9 +153,12 @@ class DocumentRuns:
         spot.num_lines += len(edit.new_lines) - len(old_lines)
         self._secrets.note_edited(edit.new_lines)
         self._secrets.note(self.lines[self._around(spot)])
-        if spot.num_lines > MAX_SPOT_LINES or len(self._old_runs) > MAX_EDIT_RUNS:
+        if spot.num_lines > MAX_SPOT_LINES:
+            self._leave_spot()
             self._index_afresh()
         else:
+            if len(self._old_runs) > MAX_EDIT_RUNS:
+                self._index_afresh()
             self._index_spot(spot)
         if len(self._memo) > 2 * len(self.lines) + SPARE_MEMO_LINES:
             self._forget_old_lines()
@@ -167,8 +170,10 @@ class DocumentRuns:
         self._spot, self._old_runs = None, []
 
     def _index_afresh(self) -> None:
-        self._leave_spot()
-        self.remove()
+        """All but the place that is being edited, whose deleted text is still of use."""
+        for run in (self._base, *self._old_runs):
+            self._index.remove(run)
+        self._old_runs = []
         self._forget_old_lines()
         self._base = self._add(self.lines, "file")
 
