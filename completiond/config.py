@@ -67,15 +67,22 @@ class SpecConfig(_Section):
     drafter: Literal["auto", "ngram", "none"] = Field("auto", description="none decodes plainly, one token a pass.")
     max_draft_tokens: int = Field(31, ge=1, le=63)
     workspace: Globs = Field(
-        (), description="Files to draft from without their being open, relative to the editor's folders: src/**/*.py."
+        (), description="Files to draft from without their being open: as in a .gitignore, in the editor's folders."
     )
 
     @field_validator("workspace")
     @classmethod
     def _is_inside(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for pattern in value:
-            if not pattern or pattern.startswith(("/", "~", "!")) or ".." in pattern.split("/"):
-                raise ValueError(f"{pattern!r} names no files in the editor's folders; write it as 'src/**/*.py'")
+        if value:
+            from completiond.exclude.ignore_rule import Rule  # late: few have any
+
+            for pattern in value:
+                try:
+                    rule = Rule.parse(pattern)
+                except ValueError as error:
+                    raise ValueError(f"{pattern!r}: {error}") from None
+                if rule is None or not rule.excludes or pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
+                    raise ValueError(f"{pattern!r} names no files in the editor's folders; write it as 'src/**/*.py'")
         return value
 
 

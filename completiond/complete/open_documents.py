@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,6 +15,8 @@ from completiond.exclude.beat import Beat
 from completiond.exclude.guard import Guard
 
 __all__ = ["OpenDocuments"]
+
+log = logging.getLogger(__name__)
 
 WORKSPACE: Final = "workspace file "
 """Before the path: a document's name that no editor gives."""
@@ -35,7 +38,7 @@ class OpenDocuments:
         """``workspace``: globs of files in a client's folders that are drafted from without being open."""
         self._dictionary = dictionary
         self._workspace = workspace
-        self._unread: dict[str, Iterator[Path]] = {}
+        self._unread: dict[str, Iterator[Path | None]] = {}
         self._guard = guard
         self._clock = clock
         self._paths: dict[DocumentKey, str] = {}
@@ -60,13 +63,20 @@ class OpenDocuments:
             self._dictionary.open(key, lines)
 
     def read_next(self, client_id: str) -> bool:
-        """Read one more file of the workspace; False when there is none left, or no room in the dictionary."""
-        path = next(self._unread.get(client_id, iter(())), None)
-        if path is None or self._dictionary.is_half_full:
-            self._unread.pop(client_id, None)
+        """Read one more file or folder of the workspace; False when none is left, or no room in the dictionary."""
+        if (unread := self._unread.get(client_id)) is None:
+            return False
+        try:
+            path = next(unread)
+        except StopIteration:
+            del self._unread[client_id]
+            return False
+        if self._dictionary.is_half_full:
+            log.warning("The dictionary is half full: no more files of the workspace are read, from %s on", path)
+            del self._unread[client_id]
             return False
         is_open = any(client == client_id and other == str(path) for (client, _), other in self._paths.items())
-        if not is_open and self._guard.why(client_id, str(path)) is None and (lines := read_lines(path)) is not None:
+        if path is not None and not is_open and (lines := read_lines(path)) is not None:
             self.open((client_id, f"{WORKSPACE}{path}"), lines, str(path))
         return True
 
@@ -86,7 +96,9 @@ class OpenDocuments:
         self._guard.set_folders(client_id, folders)
         for key in [key for key in self._paths if key[0] == client_id and key[1].startswith(WORKSPACE)]:
             self.close(key)
-        self._unread[client_id] = find_files(folders, self._workspace)
+        self._unread[client_id] = find_files(
+            folders, self._workspace, lambda path: self._guard.why(client_id, path) is None
+        )
         self._check_all(client_id)
 
     def forget_client(self, client_id: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from completiond.complete.workspace_files import MAX_FILES, find_files, read_lin
 from completiond.exclude.exclusions import Exclusions
 from completiond.exclude.guard import Guard
 from tests.fake_model import PADDED_VOCAB_SIZE, fake_tokenizer
+from tests.unprivileged import unprivileged_folder
 
 CLIENT = "me"
 
@@ -21,6 +21,10 @@ CLIENT = "me"
 def write(folder: Path, **texts: str) -> None:
     for name, text in texts.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
+
+
+def names(folder: Path, *globs: str) -> list[str]:
+    return [path.name for path in find_files([str(folder)], globs) if path is not None]
 
 
 def documents(budget_bytes: int = 64_000_000) -> tuple[OpenDocuments, Dictionary]:
@@ -40,9 +44,7 @@ def test_files_are_found_once_in_order(tmp_path: Path) -> None:
     write(tmp_path, b="", a="")
     (tmp_path / "notes.txt").write_text("no")
 
-    found = list(find_files([str(tmp_path)], ("*.py", "a.*")))
-
-    assert [path.name for path in found] == ["a.py", "b.py"]
+    assert names(tmp_path, "*.py", "a.*") == ["a.py", "b.py"]
 
 
 def test_links_folders_and_missing_folders_are_passed_over(tmp_path: Path) -> None:
@@ -50,7 +52,7 @@ def test_links_folders_and_missing_folders_are_passed_over(tmp_path: Path) -> No
     (tmp_path / "link.py").symlink_to(tmp_path / "real.py")
     (tmp_path / "folder.py").mkdir()
 
-    found = list(find_files([str(tmp_path / "none"), str(tmp_path)], ("*.py",)))
+    found = [path for path in find_files([str(tmp_path / "none"), str(tmp_path)], ("*.py",)) if path]
 
     assert [path.name for path in found] == ["real.py"]
 
@@ -63,16 +65,15 @@ def test_nothing_behind_a_link_is_found(tmp_path: Path) -> None:
     write(outside, other="2")
     (inside / "link").symlink_to(outside)
 
-    found = list(find_files([str(inside)], ("*.py", "link/*.py", "**/*.py")))
-
-    assert [path.name for path in found] == ["own.py"]
+    assert names(inside, "*.py", "link/*.py", "**/*.py") == ["own.py"]
 
 
-def test_there_is_a_limit(tmp_path: Path) -> None:
+def test_there_is_a_limit_and_it_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for number in range(MAX_FILES + 3):
         (tmp_path / f"{number}.py").touch()
 
-    assert len(list(find_files([str(tmp_path)], ("*.py",)))) == MAX_FILES
+    assert len(names(tmp_path, "*.py")) == MAX_FILES
+    assert f"Only {MAX_FILES} files" in caplog.text
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"a\0b", b"x" * 1_000_001])
@@ -95,7 +96,7 @@ def test_files_of_the_folders_are_drafted_from(tmp_path: Path) -> None:
     one, dictionary = documents()
     one.set_folders(CLIENT, [str(tmp_path)])
 
-    assert read_all(one) == 2
+    read_all(one)
     assert one.state.documents == 2
     assert dictionary.num_tokens > 0
 
@@ -140,19 +141,65 @@ def test_other_folders_take_their_place(tmp_path: Path) -> None:
     assert (one.state.documents, dictionary.num_tokens, one.read_next(CLIENT)) == (0, 0, False)
 
 
-def test_reading_ends_where_half_of_the_memory_is_used(tmp_path: Path) -> None:
+def test_reading_ends_where_half_of_the_memory_is_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write(tmp_path, **{f"file_{number}": "value = value + 1\n" * 500 for number in range(20)})
     one, dictionary = documents(budget_bytes=200_000)
     one.set_folders(CLIENT, [str(tmp_path)])
 
     assert 0 < read_all(one) < 20
     assert dictionary.size_bytes < 200_000
+    assert "half full" in caplog.text
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_folders_that_cannot_be_read_have_no_files(tmp_path: Path) -> None:
-    tmp_path.chmod(0)
-    try:
-        assert list(find_files([str(tmp_path)], ("*.py",))) == []
-    finally:
-        tmp_path.chmod(0o700)
+def test_a_folder_that_cannot_be_read_has_no_files_and_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    with unprivileged_folder() as folder:
+        write(folder, own="1")
+        closed = folder / "closed"
+        closed.mkdir()
+        write(closed, other="2")
+        closed.chmod(0)
+
+        assert names(folder, "*.py") == ["own.py"]
+        closed.chmod(0o700)
+
+    assert "Permission denied" in caplog.text
+    assert "closed" in caplog.text
+
+
+def test_a_file_that_cannot_be_read_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    with unprivileged_folder() as folder:
+        write(folder, closed="1")
+        (folder / "closed.py").chmod(0)
+
+        assert read_lines(folder / "closed.py") is None
+    assert "Permission denied" in caplog.text
+
+
+def test_patterns_are_those_of_a_gitignore(tmp_path: Path) -> None:
+    for name in ("src", "src/inner", "docs"):
+        (tmp_path / name).mkdir()
+    write(tmp_path, top="1")
+    write(tmp_path / "src", a="1")
+    write(tmp_path / "src" / "inner", b="1")
+    write(tmp_path / "docs", c="1")
+
+    assert names(tmp_path, "*.py") == ["top.py", "c.py", "a.py", "b.py"]
+    assert names(tmp_path, "src/*.py") == ["a.py"]
+    assert names(tmp_path, "src/**/*.py") == ["a.py", "b.py"]
+    assert names(tmp_path, "src/") == ["a.py", "b.py"]
+
+
+def test_excluded_folders_are_not_entered(tmp_path: Path) -> None:
+    entered: list[str] = []
+    for name in ("own", "other"):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name, a="1")
+
+    def may_read(path: str) -> bool:
+        entered.append(Path(path).name)
+        return not path.endswith("other")
+
+    found = [path for path in find_files([str(tmp_path)], ("*.py",), may_read) if path]
+
+    assert found == [tmp_path / "own" / "a.py"]
+    assert entered.count("a.py") == 1
