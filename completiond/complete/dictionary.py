@@ -70,6 +70,11 @@ class Dictionary:
         self._documents[key] = DocumentRuns(index, self._tokenizer, key[1], lines)
         self._keep_budget(key)
 
+    def settle(self, key: DocumentKey) -> None:
+        """Free what edits of a document would need: it is not edited."""
+        if key in self._documents:
+            self._documents[key].settle()
+
     def edit(self, key: DocumentKey, edits: Sequence[LineEdit]) -> None:
         """Follow changes, in order. A document that is not (or no longer) in the index is left out."""
         document = self._touch(key)

@@ -163,6 +163,10 @@ class DocumentRuns:
         if len(self._memo) > 2 * len(self.lines) + SPARE_MEMO_LINES:
             self._forget_old_lines()
 
+    def settle(self) -> None:
+        """Free what only edits need, the tokens of each line. (They are still possible.)"""
+        self._memo = {}
+
     def remove(self) -> None:
         """Take all of it out of the index."""
         for run in (self._base, *self._old_runs, *(self._spot.runs if self._spot else ())):

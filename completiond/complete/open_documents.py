@@ -18,6 +18,8 @@ __all__ = ["OpenDocuments"]
 
 log = logging.getLogger(__name__)
 
+MAX_CHECKED: Final = 50
+"""Documents judged anew at a time, some 5 ms; with more, files of the workspace, they take turns."""
 WORKSPACE: Final = "workspace file "
 """Before the path: a document's name that no editor gives."""
 
@@ -44,6 +46,7 @@ class OpenDocuments:
         self._paths: dict[DocumentKey, str] = {}
         self._excluded: set[DocumentKey] = set()
         self._beats: dict[str, Beat] = {}
+        self._next_check: dict[str, int] = {}
 
     @property
     def state(self) -> DictionaryState:
@@ -77,7 +80,9 @@ class OpenDocuments:
             return False
         is_open = any(client == client_id and other == str(path) for (client, _), other in self._paths.items())
         if path is not None and not is_open and (lines := read_lines(path)) is not None:
-            self.open((client_id, f"{WORKSPACE}{path}"), lines, str(path))
+            key = (client_id, f"{WORKSPACE}{path}")
+            self.open(key, lines, str(path))
+            self._dictionary.settle(key)
         return True
 
     def edit(self, key: DocumentKey, edits: Sequence[LineEdit]) -> None:
@@ -94,17 +99,20 @@ class OpenDocuments:
     def set_folders(self, client_id: str, folders: Sequence[str]) -> None:
         """The client's folders, which its exclusions are relative to, are these now."""
         self._guard.set_folders(client_id, folders)
-        for key in [key for key in self._paths if key[0] == client_id and key[1].startswith(WORKSPACE)]:
-            self.close(key)
+        for key in self._keys(client_id):
+            if key[1].startswith(WORKSPACE):
+                self.close(key)
         self._unread[client_id] = find_files(
             folders, self._workspace, lambda path: self._guard.why(client_id, path) is None
         )
-        self._check_all(client_id)
+        for key in self._keys(client_id):
+            self._allows(key)
 
     def forget_client(self, client_id: str) -> None:
         """The client has gone."""
-        for key in [key for key in self._paths if key[0] == client_id]:
+        for key in self._keys(client_id):
             self.close(key)
+        self._next_check.pop(client_id, None)
         self._unread.pop(client_id, None)
         self._beats.pop(client_id, None)
         self._guard.forget(client_id)
@@ -112,12 +120,14 @@ class OpenDocuments:
     def check(self, client_id: str) -> None:
         """See whether ignore files have changed, if that was not done a moment ago."""
         if self._beats.setdefault(client_id, Beat(self._clock)).is_due():
-            self._check_all(client_id)
-
-    def _check_all(self, client_id: str) -> None:
-        for key in self._paths:
-            if key[0] == client_id:
+            keys = self._keys(client_id)
+            first = self._next_check.get(client_id, 0) % max(1, len(keys))
+            for key in [*keys[first:], *keys[:first]][:MAX_CHECKED]:
                 self._allows(key)
+            self._next_check[client_id] = first + MAX_CHECKED
+
+    def _keys(self, client_id: str) -> list[DocumentKey]:
+        return [key for key in self._paths if key[0] == client_id]
 
     def _allows(self, key: DocumentKey) -> bool:
         """Whether the document may be read; if not, nothing of it is left in the dictionary."""

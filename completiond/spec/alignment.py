@@ -7,6 +7,7 @@ minimum is the place in the source that the text has come to. What was replaced 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal
 
 import numpy as np
@@ -26,6 +27,8 @@ REPLACE_WORD, REPLACE_SIGN, REPLACE_BLANK = 0.5, 0.9, 0.3
 """Parts are replaced by their like only; a changed name is commoner than one more or less."""
 NEVER = 1e6
 MAX_SWAP_PARTS = 8
+MAX_SWAP_ROWS = 96
+"""Written parts that are looked back over: a long answer shall not cost more with each pass."""
 NEAR = 1.0
 """How much worse than the best a place may be to be named too."""
 
@@ -56,6 +59,7 @@ class Alignment:
             kind: np.where(kinds == kind, cost, NEVER).astype(np.float32)
             for kind, cost in zip(PartKind, (REPLACE_WORD, REPLACE_SIGN, REPLACE_BLANK), strict=True)
         }
+        self._offsets = [0, *accumulate(map(len, self.parts))]
         self._steps: dict[str, Floats] = {}
         self._skips = SKIP_MORE * np.arange(len(self.parts) + 1, dtype=np.float32)
         self._skip_open = self._skips[1:] + np.float32(SKIP_OPEN)
@@ -63,12 +67,14 @@ class Alignment:
         row[0] = 0.0
         self._rows = [_Row("", row, self._skipped(row), np.full_like(row, NEVER), row)]
         self._last = ""  # the part that is being written: it may go on
+        self._row = self._rows[0]  # the last row, with that part
 
     def write(self, text: str) -> None:
         """``text`` was written behind what was before."""
         *whole, self._last = split_parts(self._last + text) or [""]
         for part in whole:
             self._rows.append(self._step(part))
+        self._row = self._step(self._last) if self._last else self._rows[-1]
 
     @property
     def cost(self) -> float:
@@ -77,10 +83,10 @@ class Alignment:
 
     def arrivals(self) -> list[Arrival]:
         """The likeliest place, and the next one if it is near; none when all of the source is behind."""
-        row = self._step(self._last) if self._last else self._rows[-1]
-        best = float(row.final.min())
-        places = np.argsort(row.final[:-1], kind="stable")[:4].tolist()
-        found = [self._arrival(row, place) for place in places if row.final[place] <= best + NEAR]
+        final = self._row.final
+        best = float(final.min())
+        places = np.argsort(final[:-1], kind="stable")[:4].tolist()
+        found = [self._arrival(place) for place in places if final[place] <= best + NEAR]
         # Where something was put in, the text hardly ever comes back at once (1 in 100).
         found = [one for one in found if one.move != "inserts"][:2]
         return sorted([*self._begun(), *found], key=lambda one: one.cost)
@@ -97,7 +103,7 @@ class Alignment:
         ]
 
     def _replaced(self, with_last: bool) -> list[tuple[list[str], list[str]]]:
-        rows = [*self._rows, self._step(self._last)] if self._last and with_last else self._rows
+        rows = [*self._rows[-MAX_SWAP_ROWS:], self._row] if self._last and with_last else self._rows[-MAX_SWAP_ROWS:]
         place = int(np.argmin(rows[-1].final))
         pairs: list[tuple[list[str], list[str]]] = []
         old: list[str] = []
@@ -112,16 +118,16 @@ class Alignment:
             old.clear()
             new.clear()
 
-        index = len(rows) - 1
-        while index > 0 and place >= 0:
-            row = rows[index]
+        for row in reversed(rows):
+            if row is self._rows[0]:
+                break
             if row.final[place] < row.base[place]:
                 start = int(np.argmin(row.base[:place] - self._skips[:place]))
                 old += self.parts[start:place][::-1]
                 place = start
             if place and row.diagonal[place] <= row.insert[place]:
                 part = self.parts[place - 1]
-                may_become = index == len(self._rows) and part.startswith(row.part)
+                may_become = self._last and row is self._row and part.startswith(row.part)
                 if may_become or (row.part == part and not (part == "_" and old and new)):
                     close()
                 else:
@@ -130,7 +136,6 @@ class Alignment:
                 place -= 1
             else:
                 new.append(row.part)
-            index -= 1
         close()
         return pairs
 
@@ -164,16 +169,18 @@ class Alignment:
         if not last or kind_of(last) is PartKind.SIGN:
             return []
         before = self._rows[-1].final
-        found = [
-            Arrival(self._offset(i) + len(last), i, len(last), 1 + self._agreeing(len(self._rows) - 1, i), "agrees",
-                    float(before[i]))
-            for i, part in enumerate(self.parts)
-            if len(part) > len(last) and part.startswith(last)
-        ]  # fmt: skip
-        found.sort(key=lambda one: one.cost)
-        return [one for one in found[:1] if one.cost <= float(before.min()) + NEAR]
+        begun = [i for i, part in enumerate(self.parts) if len(part) > len(last) and part.startswith(last)]
+        if not begun:
+            return []
+        place = min(begun, key=before.item)
+        if before[place] > before.min() + NEAR:
+            return []
+        agreeing = 1 + self._agreeing(len(self._rows) - 1, place)
+        offset_chars = self._offsets[place] + len(last)
+        return [Arrival(offset_chars, place, len(last), agreeing, "agrees", float(before[place]))]
 
-    def _arrival(self, row: _Row, place: int) -> Arrival:
+    def _arrival(self, place: int) -> Arrival:
+        row = self._row
         move: Move = "inserts"
         agreeing = 0
         if row is self._rows[0]:
@@ -183,7 +190,7 @@ class Alignment:
         if move == "agrees" and row is not self._rows[0]:
             written = len(self._rows) - (1 if row is self._rows[-1] else 0)
             agreeing = 1 + self._agreeing(written - 1, place - 1)
-        return Arrival(self._offset(place), place, 0, agreeing, move, float(row.final[place]))
+        return Arrival(self._offsets[place], place, 0, agreeing, move, float(row.final[place]))
 
     def _agreeing(self, index: int, place: int) -> int:
         """How many parts before ``place`` agree with those up to row ``index``."""
@@ -192,9 +199,6 @@ class Alignment:
             count += not self.parts[place - 1].isspace()
             index, place = index - 1, place - 1
         return count
-
-    def _offset(self, place: int) -> int:
-        return sum(map(len, self.parts[:place]))
 
 
 @dataclass(frozen=True, slots=True)

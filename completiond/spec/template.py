@@ -49,10 +49,13 @@ class Template:
 
     def continuations(self) -> list[Continuation]:
         """What may come next, the likeliest first."""
-        whole, pending = self._alignment.swaps(with_last=False), self._alignment.swaps()
+        swaps: dict[bool, list[PartSwap]] = {}  # read off once for each kind of arrival that there is
         found = []
         for arrival in self._alignment.arrivals():
-            if text := self._text(arrival, whole if arrival.inside_chars else pending):
+            is_whole = not arrival.inside_chars
+            if is_whole not in swaps:
+                swaps[is_whole] = self._alignment.swaps(with_last=is_whole)
+            if text := self._text(arrival, swaps[is_whole]):
                 found.append(Continuation(text, f"{self.name}, {arrival.move}", arrival.agreeing))
         return found
 

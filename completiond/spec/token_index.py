@@ -81,11 +81,12 @@ class TokenIndex:
         self._runs: list[Run] = []
         self._starts: list[int] = []
         self._dead_tokens = 0
+        self._num_tokens = 0
 
     @property
     def num_tokens(self) -> int:
         """Tokens of runs that have not been removed."""
-        return sum(run.end - run.start for run in self._runs if run.alive)
+        return self._num_tokens
 
     @property
     def size_bytes(self) -> int:
@@ -99,6 +100,7 @@ class TokenIndex:
         self._tokens[start:end] = token_ids
         self._tokens[end] = _BORDER
         self._size = end + 1
+        self._num_tokens += len(token_ids)
         run = Run(start, end, origin, document)
         self._runs.append(run)
         self._starts.append(start)
@@ -114,6 +116,7 @@ class TokenIndex:
         self._tokens[run.end : end] = token_ids
         self._tokens[end] = _BORDER
         run.end, self._size = end, end + 1
+        self._num_tokens += len(token_ids)
         self._sort_tail()
 
     def remove(self, run: Run) -> None:
@@ -123,6 +126,7 @@ class TokenIndex:
         if not run.alive:
             return
         run.alive = False
+        self._num_tokens -= run.end - run.start
         self._tokens[run.start : run.end] = _BORDER  # sorted places stay behind, and match nothing now
         self._dead_tokens += run.end - run.start + 1
         if 2 * self._dead_tokens >= self._size:
