@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from completiond.complete.dictionary import Dictionary
-from completiond.complete.open_documents import OpenDocuments
+from completiond.complete.open_documents import MAX_CHECKED, WORKSPACE, OpenDocuments
+from completiond.complete.request import LineEdit
 from completiond.complete.tokens import TextTokenizer
 from completiond.complete.workspace_files import MAX_FILES, find_files, read_lines
 from completiond.exclude.exclusions import Exclusions
@@ -203,3 +204,42 @@ def test_excluded_folders_are_not_entered(tmp_path: Path) -> None:
 
     assert found == [tmp_path / "own" / "a.py"]
     assert entered.count("a.py") == 1
+
+
+def test_many_files_are_judged_in_turns_when_ignore_files_change(tmp_path: Path) -> None:
+    now_s = 0.0
+
+    def clock() -> float:
+        return now_s
+
+    (tmp_path / ".git").mkdir()
+    count = 2 * MAX_CHECKED
+    write(tmp_path, **{f"file_{number}": f"value = {number}\n" for number in range(count)})
+    dictionary = Dictionary(TextTokenizer(fake_tokenizer(), {}, PADDED_VOCAB_SIZE))
+    one = OpenDocuments(dictionary, Guard(Exclusions(clock=clock)), ("*.py",), clock)
+    one.set_folders(CLIENT, [str(tmp_path)])
+    read_all(one)
+    one.check(CLIENT)
+    assert one.state.documents == count
+
+    (tmp_path / ".gitignore").write_text("*.py\n")
+    left = []
+    for _ in range(4):
+        now_s += 10.0
+        one.check(CLIENT)
+        left.append(one.state.documents)
+
+    assert left[0] == count - MAX_CHECKED, "not all at once"
+    assert left[-1] == 0
+
+
+def test_a_file_that_was_read_can_still_be_edited(tmp_path: Path) -> None:
+    write(tmp_path, one="first = 1\nsecond = 2\n")
+    one, dictionary = documents()
+    one.set_folders(CLIENT, [str(tmp_path)])
+    read_all(one)
+    key = (CLIENT, f"{WORKSPACE}{tmp_path / 'one.py'}")
+    assert dictionary.memo_lines == 0
+
+    one.edit(key, [LineEdit(0, 1, ("other = 3",))])
+    assert dictionary.lines(key) == ("other = 3", "second = 2", "")
