@@ -11,6 +11,7 @@ __all__ = ["DocumentSecrets"]
 PIECE_CHARS = 8
 """A line that an edit leaves with so much of a secret still gives it away, though it looks like none any more."""
 MAX_PIECES = 50_000
+"""Of longer secrets only the first so many are known in pieces; their lines are known all the same."""
 
 
 class DocumentSecrets:
@@ -27,7 +28,7 @@ class DocumentSecrets:
         spans = find_secrets(text)
         if not spans:
             return
-        self._lines.update(lines[number] for number in secret_lines(lines))
+        self._lines.update(lines[number] for number in secret_lines(lines, spans))
         for span in spans:
             for value in text[span.start_chars : span.end_chars].split("\n"):
                 self._note_value(value)

@@ -188,7 +188,7 @@ class LocalService:
         self._worker.submit(Job(work, lambda item: None, lambda: None, _log_failure))
 
     def _read_workspace(self, client_id: str) -> None:
-        """Read the client's workspace, a job for each file, so that requests come in between."""
+        """Read the client's workspace, a job for each file or folder, so that requests come in between."""
         if not self._config.spec.workspace:
             return
 

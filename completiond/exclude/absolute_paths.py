@@ -42,5 +42,5 @@ def stat_of(path: str, follow_symlinks: bool = True) -> os.stat_result | None:
     """None if there is no such file, or none that may be looked at."""
     try:
         return Path(path).stat(follow_symlinks=follow_symlinks)
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # gone, closed to us, or a name that no file can have
         return None

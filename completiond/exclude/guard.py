@@ -46,5 +46,5 @@ def _file_in(path: str) -> str:
         return path
     try:
         return unquote(urlsplit(path).path)
-    except ValueError:
+    except ValueError:  # no URI after all, as in ``a:[b``
         return path

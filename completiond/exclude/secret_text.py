@@ -42,11 +42,13 @@ def find_secrets(text: str) -> list[SecretSpan]:
     return _merged(spans) if spans else []
 
 
-def secret_lines(lines: Sequence[str]) -> frozenset[int]:
-    """The lines, counted from 0, that a secret touches; all lines of a private key."""
+def secret_lines(lines: Sequence[str], spans: Sequence[SecretSpan] | None = None) -> frozenset[int]:
+    """The lines, counted from 0, that a secret touches; all lines of a private key. ``spans`` are the secrets of the
+    lines put together, if they are known.
+    """
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     touched: set[int] = set()
-    for span in find_secrets("\n".join(lines)):
+    for span in find_secrets("\n".join(lines)) if spans is None else spans:
         touched.update(range(bisect_right(starts, span.start_chars) - 1, bisect_right(starts, span.end_chars - 1)))
     return frozenset(touched)
 

@@ -41,5 +41,5 @@ def _holds_user(value: str) -> bool:
     """Whether this is ``user:password`` in Base64."""
     try:
         return b":" in binascii.a2b_base64(value[:256] + "==")
-    except ValueError:
+    except ValueError:  # not Base64
         return False
