@@ -23,6 +23,8 @@ _SET = re.compile(r"\\.|\[[!^]?\]?(?:\[:\w*:\]|[^\]])*\]")
 _STAR = re.compile(r"\[\^/\]\*((?:\\.|\[\^?\]?(?:\\.|[^\]])*\]|[^\[\\/*+?()])+?)(?=\[\^/\]\*)")
 """In a regular expression that pathspec made: a star, and what stands between it and another star in the same name."""
 _MANY_STARS = re.compile(r"(?<![^/])\*{3,}(?![^/])")
+_NAME_THEN_STARS = re.compile(r"(/?[^*?\[\\]*[^*?\[\\/])\*{2,}(?:/(.*))?", re.DOTALL)
+"""``name**`` and ``name**/rest``, in which nothing before the stars is special."""
 _TRAILING_SPACES = re.compile(r"((?:[^\\]|\\.)*?) *", re.DOTALL)
 
 
@@ -53,7 +55,7 @@ class Rule:
         if bare.split("/")[:-1].count("**") > MAX_DOUBLE_STARS:
             raise ValueError(f"more than {MAX_DOUBLE_STARS} times **")
         try:
-            source, excludes = GitIgnoreSpecPattern.pattern_to_regex(_SET.sub(_plain_set, pattern))
+            source, excludes = _source_of(pattern)
             regex = re.compile(_safe_source(source)) if source is not None else None
         except (ValueError, re.error) as error:
             raise ValueError(str(error)) from None
@@ -67,6 +69,31 @@ class Rule:
             return False
         found = self.regex.search(relative.rpartition("/")[2] if self.name_only else relative)
         return found is not None and not found.groupdict().get("ps_d")
+
+
+def _source_of(pattern: str) -> tuple[str | None, bool | None]:
+    """A regular expression, and whether it excludes.
+
+    git compares what stands before the first special character by itself and matches only what follows. So the stars
+    of ``name**/rest`` stand at the start of what is matched and mean folders, against its documentation.
+    """
+    bare = pattern.removeprefix("!")
+    found = _NAME_THEN_STARS.fullmatch(bare)
+    if found is None or "/" not in bare:
+        return _made_by_pathspec(pattern)
+    name, rest = f"^{re.escape(found[1].removeprefix('/'))}", found[2]
+    source, _ = _made_by_pathspec(f"/{'**' if rest is None else rest}")
+    if source == ".":  # nothing but stars
+        return name, bare == pattern
+    if source is None or not source.startswith("^"):
+        raise ValueError("not a pattern that can match")
+    # The name's end can be the folder's end, so that a star can also stand for no character.
+    return name + "(?:(?s:.)*/)?" + source[1:].replace("[^/]+", "[^/]*"), bare == pattern
+
+
+def _made_by_pathspec(pattern: str) -> tuple[str | None, bool | None]:
+    source, excludes = GitIgnoreSpecPattern.pattern_to_regex(_SET.sub(_plain_set, pattern))
+    return source, excludes
 
 
 def _plain_set(found: re.Match[str]) -> str:

@@ -128,6 +128,19 @@ def test_a_random_tree_is_judged_as_git_judges_it(
     assert {name for name in made if files.why(folder / name)} == {name for name in listed.split("\0") if name}
 
 
+@pytest.mark.parametrize(
+    "rule", ["a**/**", "a**/*/c", "a/b**", "/a**/c", "a/b**/c", "a***/**/c", "b**/[[:digit:]]", "!a**/c", "a\\ **/c"]
+)
+def test_stars_right_after_a_name_mean_folders_as_they_do_in_git(repository: Path, rule: str) -> None:
+    names = ["a/c", "ab", "a/b/c", "a/bc", "abc/c", "a/bx/y/c", "ac", "axc", "b1", "b/2", "bx/y/3", "a b/c"]
+    write(repository, dict.fromkeys(names, "") | {".gitignore": f"a*\n{rule}\n" if rule[0] == "!" else f"{rule}\n"})
+    listed = git(repository, "check-ignore", "--no-index", "-z", "--stdin", text="\0".join(names))
+
+    files = IgnoreFiles()
+
+    assert [name for name in names if files.why(repository / name)] == [name for name in listed.split("\0") if name]
+
+
 def test_deeper_and_later_rules_win(repository: Path) -> None:
     write(
         repository,
