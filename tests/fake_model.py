@@ -17,6 +17,7 @@ from torch import Tensor
 from completiond.cache.kv import SequenceCache
 from completiond.engine.load import LoadedModel
 from completiond.engine.target import Pass
+from completiond.spec.tree import ancestors_of
 
 __all__ = [
     "EOS",
@@ -50,6 +51,12 @@ class FakeCache(SequenceCache):
     def __init__(self, capacity_tokens: int) -> None:
         super().__init__(capacity_tokens)
         self.rows: list[int] = []
+        self.tree: list[int] = []
+
+    def accept(self, path: Sequence[int], token_ids: Sequence[int]) -> None:
+        assert [self.tree[node] for node in path] == list(token_ids), "the nodes that were computed"
+        self.rows[self.num_tokens :] = token_ids
+        self.extend(token_ids)
 
     def assert_consistent(self) -> None:
         """What the cache claims to hold is what was written there."""
@@ -62,6 +69,7 @@ class FakeTarget:
     device = torch.device("cpu")
     dtype_name = "fake"
     exact = True
+    trees = True
 
     def __init__(self, script: Script, vocab_size: int, max_positions: int = 4096) -> None:
         self.script = script
@@ -77,7 +85,14 @@ class FakeTarget:
     def new_cache(self, capacity_tokens: int) -> FakeCache:
         return FakeCache(capacity_tokens)
 
-    def forward(self, token_ids: Sequence[int], kv: FakeCache, num_logits: int) -> Pass:
+    def forward(
+        self,
+        token_ids: Sequence[int],
+        kv: FakeCache,
+        num_logits: int,
+        feature_layers: Sequence[int] = (),
+        parents: Sequence[int] = (),
+    ) -> Pass:
         self.before_pass()
         kv.assert_consistent()
         assert token_ids, "an empty pass"
@@ -85,12 +100,22 @@ class FakeTarget:
         assert all(0 <= token_id < self.vocab_size for token_id in token_ids)
         if kv.num_tokens + len(token_ids) > kv.capacity_tokens:
             raise ValueError(f"{len(token_ids)} tokens do not fit behind {kv.num_tokens} of {kv.capacity_tokens}")
-        kv.rows[kv.num_tokens :] = token_ids
-        kv.extend(token_ids)
         self.pass_sizes.append(len(token_ids))
-        first = kv.num_tokens - num_logits
-        rows = [self.script(kv.token_ids[: first + i + 1]) for i in range(num_logits)]
-        return Pass(torch.stack(rows) if rows else torch.empty(0, self.vocab_size))
+        start, num_chain = kv.num_tokens, len(token_ids) - len(parents)
+        assert num_chain > 0, "a tree hangs below something"
+        tree = list(token_ids[num_chain:])
+        kv.rows[start:] = token_ids[:num_chain]
+        kv.extend(token_ids[:num_chain])
+        kv.tree = tree
+        seen = [kv.token_ids[: start + i + 1] for i in range(num_chain)]
+        seen += [
+            [*kv.token_ids, *(tree[i] for i in (*ancestors_of(node, parents), node))] for node in range(len(parents))
+        ]
+        rows = [self.script(ids) for ids in seen[len(seen) - num_logits :]]
+        features = None
+        if feature_layers:  # what a hidden state is to a real model: something of the tokens so far
+            features = torch.tensor([[float(ids[-1]), float(len(ids))] * len(feature_layers) for ids in seen])
+        return Pass(torch.stack(rows) if rows else torch.empty(0, self.vocab_size), features)
 
 
 def babble(vocab_size: int, seed: int = 0, memory: int = 2, favoured: Sequence[int] | None = None) -> Script:

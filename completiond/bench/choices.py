@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from rich.console import Console
 from rich.table import Table
+from torch import Tensor
 
 from completiond.bench.report import print_report
 from completiond.engine.attention import AttentionPlan, DensePlan, TiledPlan
@@ -57,18 +58,22 @@ def measure_attention() -> tuple[dict[str, dict[str, float]], dict[str, float]]:
     """Microseconds by way and block size, and the largest difference of a row in a block from the same row alone."""
     keys, values = torch.randn(2, KV_HEADS, 1024, HEAD_DIM)
     queries = torch.randn(max(ATTENTION_BLOCKS), KV_HEADS * GROUP_SIZE, HEAD_DIM)
+    rows = torch.randn(2, max(ATTENTION_BLOCKS), KV_HEADS, HEAD_DIM)
+
+    def attend(plan: AttentionPlan, first: int, size: int) -> Tensor:
+        some = slice(first, first + size)
+        return plan.attend(queries[some], rows[0, some], rows[1, some], keys, values)
+
     times: dict[str, dict[str, float]] = {}
     differences: dict[str, float] = {}
     for tile in (None, *TILES):
         name = "one call" if tile is None else f"tiles of {tile}"
-        alone = [
-            plan_for(tile, CONTEXT_TOKENS + i, 1).attend(queries[i : i + 1], keys, values) for i in range(len(queries))
-        ]
+        alone = [attend(plan_for(tile, CONTEXT_TOKENS + i, 1), i, 1) for i in range(len(queries))]
         reference, differences[name], times[name] = torch.cat(alone), 0.0, {}
         for size in ATTENTION_BLOCKS:
             plan = plan_for(tile, CONTEXT_TOKENS, size)
-            times[name][str(size)] = best_us(partial(plan.attend, queries[:size], keys, values))
-            block = plan.attend(queries[:size], keys, values)
+            times[name][str(size)] = best_us(partial(attend, plan, 0, size))
+            block = attend(plan, 0, size)
             differences[name] = max(differences[name], float((block - reference[:size]).abs().max()))
     return times, differences
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
-__all__ = ["KVCache", "SequenceCache"]
+__all__ = ["KVCache", "SequenceCache", "TreeRows"]
 
 
 class SequenceCache:
@@ -33,6 +34,13 @@ class SequenceCache:
         """Forget all but the first ``num_tokens`` rows."""
         del self.token_ids[num_tokens:]
 
+    def accept(self, path: Sequence[int], token_ids: Sequence[int]) -> None:
+        """After a pass with a tree: make its nodes ``path``, from the root downwards, with those ids the next rows.
+
+        Until then, none of the tree's rows is valid.
+        """
+        raise NotImplementedError
+
     def reuse(self, prompt_ids: Sequence[int]) -> int:
         """Keep the longest common prefix with ``prompt_ids`` and return its length, in tokens.
 
@@ -42,6 +50,27 @@ class SequenceCache:
         common = next((i for i in range(limit) if self.token_ids[i] != prompt_ids[i]), limit)
         self.rollback(common)
         return common
+
+
+class TreeRows:
+    """Keys and values of a tree's tokens, layer by layer, until it is known which of them become rows."""
+
+    def __init__(self, num_chain: int) -> None:
+        """The first ``num_chain`` rows of the pass are not the tree's."""
+        self._num_chain = num_chain
+        self._layers: list[tuple[Tensor, Tensor]] = []
+
+    def add(self, keys: Tensor, values: Tensor) -> None:
+        """The next layer's, of the whole pass: [M, kv_heads, head_dim]."""
+        self._layers.append((keys[self._num_chain :], values[self._num_chain :]))
+
+    def write(self, path: Sequence[int], keys: Tensor, values: Tensor, start: int) -> None:
+        """Put the nodes of ``path`` at ``start`` and behind, in all layers' ``keys`` and ``values``."""
+        nodes = torch.tensor(path, dtype=torch.int64, device=keys.device)
+        end = start + len(path)
+        for index, (new_keys, new_values) in enumerate(self._layers):
+            keys[index, :, start:end] = new_keys[nodes].transpose(0, 1)
+            values[index, :, start:end] = new_values[nodes].transpose(0, 1)
 
 
 class KVCache(SequenceCache):
@@ -64,6 +93,15 @@ class KVCache(SequenceCache):
         # Zeros, not empty: a masked row is multiplied by an exact 0, and 0 x NaN would still be NaN.
         self.keys = torch.zeros(shape, dtype=dtype, device=device)
         self.values = torch.zeros(shape, dtype=dtype, device=device)
+        self.tree: TreeRows | None = None
+
+    def accept(self, path: Sequence[int], token_ids: Sequence[int]) -> None:
+        """See SequenceCache.accept."""
+        if path:
+            assert self.tree is not None, "the last pass had a tree"
+            self.tree.write(path, self.keys, self.values, self.num_tokens)
+        self.tree = None
+        self.extend(token_ids)
 
     @property
     def size_bytes(self) -> int:

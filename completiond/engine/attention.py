@@ -36,13 +36,11 @@ class _Group:
 
 
 class AttentionPlan:
-    """What all layers of one pass share. ``attend`` maps queries [M, heads, head_dim] to outputs [M, heads *
-    head_dim].
-    """
+    """What all layers of one pass share."""
 
-    def attend(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """``keys`` and ``values``: one layer's cache, [kv_heads, capacity, head_dim], this pass's rows already
-        written.
+    def attend(self, queries: Tensor, new_keys: Tensor, new_values: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """Write the pass's rows [M, kv_heads, head_dim] into one layer's cache, ``keys`` and ``values`` [kv_heads,
+        capacity, head_dim], and map ``queries`` [M, heads, head_dim] to outputs [M, heads * head_dim].
         """
         raise NotImplementedError
 
@@ -53,6 +51,7 @@ class TiledPlan(AttentionPlan):
     def __init__(
         self, start: int, num_tokens: int, num_kv_heads: int, group_size: int, head_dim: int, tile_tokens: int = TILE
     ) -> None:
+        self.start = start
         self.num_tokens = num_tokens
         self.tile_tokens = tile_tokens
         self.layout = (num_kv_heads, group_size, head_dim)
@@ -74,8 +73,9 @@ class TiledPlan(AttentionPlan):
             self.groups.append(_Group(tile, count, num_keys, mask))
             tile += count
 
-    def attend(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    def attend(self, queries: Tensor, new_keys: Tensor, new_values: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """See AttentionPlan.attend. Empty places of a tile hold zeros; their results are dropped."""
+        _write(self.start, new_keys, new_values, keys, values)
         kv_heads, group, dim = self.layout
         padded = queries.new_zeros(self.num_tiles * self.tile_tokens, kv_heads * group * dim)
         padded[self.front : self.front + self.num_tokens] = queries.view(self.num_tokens, -1)
@@ -101,13 +101,15 @@ class DensePlan(AttentionPlan):
     """One call for the whole pass: for GPUs, and for the float32 reference."""
 
     def __init__(self, start: int, num_tokens: int, device: torch.device) -> None:
+        self.start = start
         self.num_keys = start + num_tokens
         positions = torch.arange(start, self.num_keys, device=device)
         visible = torch.arange(self.num_keys, device=device)[None, :] <= positions[:, None]
         self.mask = None if num_tokens == 1 else visible
 
-    def attend(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    def attend(self, queries: Tensor, new_keys: Tensor, new_values: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """See AttentionPlan.attend."""
+        _write(self.start, new_keys, new_values, keys, values)
         output = scaled_dot_product_attention(
             queries.transpose(0, 1)[None],
             keys[None, :, : self.num_keys],
@@ -116,3 +118,8 @@ class DensePlan(AttentionPlan):
             enable_gqa=True,
         )
         return output[0].transpose(0, 1).reshape(queries.shape[0], -1)
+
+
+def _write(start: int, new_keys: Tensor, new_values: Tensor, keys: Tensor, values: Tensor) -> None:
+    keys[:, start : start + new_keys.shape[0]] = new_keys.transpose(0, 1)
+    values[:, start : start + new_values.shape[0]] = new_values.transpose(0, 1)

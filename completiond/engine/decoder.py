@@ -13,13 +13,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding, silu
 
-from completiond.cache.kv import KVCache
+from completiond.cache.kv import KVCache, TreeRows
 from completiond.engine.attention import KEY_BLOCK, AttentionPlan, DensePlan, TiledPlan
 from completiond.engine.linear import Kernels, Weight
 from completiond.engine.shape import DecoderShape
-from completiond.engine.target import Pass
+from completiond.engine.target import NORMED, Pass
+from completiond.engine.tree_attention import DenseTreePlan, TiledTreePlan
+from completiond.spec.tree import depths_of
 
-__all__ = ["Decoder", "DecoderWeights", "LayerWeights"]
+__all__ = ["Decoder", "DecoderWeights", "LayerWeights", "rotary_table", "rotate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class Decoder:
         self.dtype_name = dtype_name
         self.vocab_size = shape.vocab_size
         self.max_positions = shape.max_positions
+        self.trees = True
         self.exact = device.type == "cpu" and dtype_name == "int8"
         self._rotary = torch.empty(2, 0, 1, shape.head_dim)
 
@@ -71,25 +74,47 @@ class Decoder:
         )  # fmt: skip
 
     @torch.inference_mode()
-    def forward(self, token_ids: Sequence[int], kv: KVCache, num_logits: int) -> Pass:
+    def forward(
+        self,
+        token_ids: Sequence[int],
+        kv: KVCache,
+        num_logits: int,
+        feature_layers: Sequence[int] = (),
+        parents: Sequence[int] = (),
+    ) -> Pass:
         """See TargetModel.forward."""
         start, num_tokens = kv.num_tokens, len(token_ids)
-        if not 0 < num_tokens <= kv.capacity_tokens - start:
+        num_chain = num_tokens - len(parents)
+        if not 0 < num_chain <= num_tokens <= kv.capacity_tokens - start:
             raise ValueError(f"{num_tokens} tokens cannot go behind {start} of {kv.capacity_tokens}")
-        plan = self._plan(start, num_tokens)
-        cos, sin = self._rotary_rows(start, num_tokens, kv.capacity_tokens)
+        plan = self._tree_plan(start, num_chain, parents) if parents else self._plan(start, num_tokens)
+        kv.tree = TreeRows(num_chain) if parents else None
+        cos, sin = self._rotary_rows(start, num_tokens, kv.capacity_tokens, parents)
         ids = torch.tensor(list(token_ids), device=self.device)
         x = embedding(ids, self.weights.embedding).to(self.kernels.dtype)
 
+        taken: dict[int, Tensor] = {}
         for index, layer in enumerate(self.weights.layers):
-            x = self._attention(x, layer, cos, sin, kv.keys[index], kv.values[index], start, plan)
+            if index in feature_layers:
+                taken[index] = x.float().clone()  # the residual sums are made in place
+            x = self._attention(x, layer, cos, sin, kv, index, plan)
             x = self._mlp(x, layer)
 
-        kv.extend(token_ids)
+        kv.extend(token_ids[:num_chain])
+        taken[len(self.weights.layers)] = x
+        features = self._features(taken, feature_layers) if feature_layers else None
         if num_logits == 0:
-            return Pass(x.new_empty(0, self.vocab_size))
+            return Pass(x.new_empty(0, self.vocab_size), features)
         rows = self.kernels.normed_rows(x[num_tokens - num_logits :], self.weights.norm, self.shape.rms_eps)
-        return Pass(self.kernels.linear(rows, self.weights.lm_head).float())
+        return Pass(self.kernels.linear(rows, self.weights.lm_head).float(), features)
+
+    def _features(self, taken: dict[int, Tensor], feature_layers: Sequence[int]) -> Tensor:
+        """The hidden states of ``feature_layers`` side by side, float32 [M, layers * hidden_size]."""
+        if NORMED in feature_layers:
+            x = taken[len(self.weights.layers)].float()
+            scale = torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.shape.rms_eps)
+            taken[NORMED] = x * scale * self.weights.norm.float()
+        return torch.cat([taken[index].float() for index in feature_layers], -1)
 
     def _attention(
         self,
@@ -97,9 +122,8 @@ class Decoder:
         layer: LayerWeights,
         cos: Tensor,
         sin: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        start: int,
+        kv: KVCache,
+        index: int,
         plan: AttentionPlan,
     ) -> Tensor:
         shape, kernels = self.shape, self.kernels
@@ -109,10 +133,11 @@ class Decoder:
         qk, v = qkv[:, : shape.num_heads + shape.num_kv_heads], qkv[:, shape.num_heads + shape.num_kv_heads :]
         if layer.q_norm is not None and layer.k_norm is not None:
             qk = self._head_norm(qk, layer.q_norm, layer.k_norm)
-        qk = _rotate(qk, cos, sin)
-        keys[:, start : start + num_tokens] = qk[:, shape.num_heads :].transpose(0, 1)
-        values[:, start : start + num_tokens] = v.transpose(0, 1)
-        output = plan.attend(qk[:, : shape.num_heads], keys, values)
+        qk = rotate(qk, cos, sin)
+        k = qk[:, shape.num_heads :]
+        output = plan.attend(qk[:, : shape.num_heads], k, v, kv.keys[index], kv.values[index])
+        if kv.tree is not None:
+            kv.tree.add(k, v)
         return kernels.linear_add(kernels.rows(output), layer.out, x)
 
     def _mlp(self, x: Tensor, layer: LayerWeights) -> Tensor:
@@ -136,24 +161,36 @@ class Decoder:
             return TiledPlan(start, num_tokens, shape.num_kv_heads, shape.group_size, shape.head_dim)
         return DensePlan(start, num_tokens, self.device)
 
-    def _rotary_rows(self, start: int, num_tokens: int, capacity_tokens: int) -> tuple[Tensor, Tensor]:
+    def _tree_plan(self, start: int, num_chain: int, parents: Sequence[int]) -> AttentionPlan:
+        shape = self.shape
+        if self.exact:
+            return TiledTreePlan(start, num_chain, parents, shape.num_kv_heads, shape.group_size, shape.head_dim)
+        return DenseTreePlan(start, num_chain, parents, self.device)
+
+    def _rotary_rows(
+        self, start: int, num_tokens: int, capacity_tokens: int, parents: Sequence[int]
+    ) -> tuple[Tensor, Tensor]:
         """Cosines and signed sines [M, 1, head_dim] of the pass's positions, from a table made once per capacity."""
         if self._rotary.shape[1] < capacity_tokens:
-            self._rotary = _rotary_table(self.shape, capacity_tokens).to(self.device, self.kernels.dtype)
-        rows = self._rotary[:, start : start + num_tokens]
+            table = rotary_table(self.shape.head_dim, self.shape.rope_theta, capacity_tokens)
+            self._rotary = table.to(self.device, self.kernels.dtype)
+        rows = self._rotary[:, start : start + num_tokens - len(parents)]
+        if parents:
+            places = start + num_tokens - len(parents) + torch.tensor(depths_of(parents), device=self.device)
+            rows = torch.cat((rows, self._rotary[:, places]), 1)
         return rows[0], rows[1]
 
 
-def _rotary_table(shape: DecoderShape, num_positions: int) -> Tensor:
+def rotary_table(head_dim: int, rope_theta: float, num_positions: int) -> Tensor:
     """Rotary angles (RoFormer, arXiv 2104.09864; half-split as in Llama checkpoints): [2, positions, 1, head_dim]."""
-    exponents = torch.arange(0, shape.head_dim, 2, dtype=torch.float32) / shape.head_dim
-    angles = torch.arange(num_positions, dtype=torch.float32)[:, None] * (1.0 / shape.rope_theta**exponents)
+    exponents = torch.arange(0, head_dim, 2, dtype=torch.float32) / head_dim
+    angles = torch.arange(num_positions, dtype=torch.float32)[:, None] * (1.0 / rope_theta**exponents)
     cos, sin = angles.cos(), angles.sin()
     # The sign of the rotation sits in the table, so that rotating is a swap of halves, not a negation.
     return torch.stack((torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)))[:, :, None]
 
 
-def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotate the two halves of each head of ``x`` [M, heads, head_dim] by the rows' angles."""
+def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate the two halves of each head of ``x`` [..., M, heads, head_dim] by the rows' angles [M, 1, head_dim]."""
     swapped = torch.roll(x, x.shape[-1] // 2, dims=-1)
     return (x * cos).add_(swapped.mul_(sin))

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from completiond.engine.sampling import Sampler
-from completiond.engine.target import CacheT, TargetModel
-from completiond.spec.drafter import Draft, Drafter
+from completiond.engine.target import CacheT, Pass, TargetModel
+from completiond.spec.drafter import Draft, Drafter, Verified
 from completiond.spec.policy import FixedPolicy, Policy
+from completiond.spec.usable import usable
 from completiond.spec.verify import verify
 
 __all__ = ["PREFILL_CHUNK_TOKENS", "Step", "generate"]
@@ -61,12 +62,15 @@ def generate(
         raise ValueError(f"{len(prompt_ids)} + {max_tokens} tokens do not fit into {kv.capacity_tokens}")
     policy = policy or FixedPolicy()
     cached_tokens = kv.reuse(prompt_ids)
+    drafter.begin(prompt_ids, cached_tokens)
     pending = list(prompt_ids[cached_tokens:])
     num_emitted = 0
 
     while len(pending) > PREFILL_CHUNK_TOKENS:
         started = time.perf_counter()
-        target.forward(pending[:PREFILL_CHUNK_TOKENS], kv, num_logits=0)
+        result = target.forward(pending[:PREFILL_CHUNK_TOKENS], kv, 0, drafter.feature_layers)
+        if result.features is not None:
+            drafter.read(result.features)
         del pending[:PREFILL_CHUNK_TOKENS]
         yield Step((), "model", 0, 0, (time.perf_counter() - started) * 1e3, cached_tokens)
 
@@ -75,42 +79,49 @@ def generate(
         # Draft: never past the answer's length (the pass itself adds one token), never an id the target does not have,
         # and no more than is worth checking.
         budget = min(max_draft_tokens, max_tokens - num_emitted - 1)
-        proposed = _usable(drafter.propose(budget), budget, target.vocab_size)
+        proposed = usable(drafter.propose(budget), budget, target.vocab_size, target.trees)
         draft = policy.trim(proposed)
 
         # Verify: one pass over what the cache lacks and the draft.
         num_pending = len(pending)
-        result = target.forward([*pending, *draft.token_ids], kv, num_logits=len(draft.token_ids) + 1)
+        result = target.forward(
+            [*pending, *draft.token_ids], kv, len(draft.token_ids) + 1, drafter.feature_layers, draft.parents
+        )
 
         # Accept: the target's own token at each place, as long as the draft guessed it.
-        num_known = kv.num_tokens - len(draft.token_ids)
-        tokens = verify(result.logits, draft.token_ids, sampler, position=num_known)
+        num_known = kv.num_tokens - (0 if draft.parents else len(draft.token_ids))
+        tokens, path = verify(result.logits, draft, sampler, position=num_known)
 
         # Emit: token by token, inside a block too; what lies past a stop does not exist.
         emitted, reason = _emit(tokens, stop, max_tokens - num_emitted)
         num_emitted += len(emitted)
 
         # Roll back: keep the rows of accepted tokens; the newest token, the target's own, has none yet.
-        accepted = min(len(emitted), len(tokens) - 1)
-        kv.rollback(num_known + accepted)
+        del path[len(emitted) :]
+        if draft.parents:
+            kv.accept(path, emitted[: len(path)])
+        else:
+            kv.rollback(num_known + len(path))
         pending = tokens[-1:]
 
         # Observe. A pass that also read prompt says nothing about the time of checking.
         if emitted:
-            drafter.observe(emitted)
+            drafter.observe(emitted, _verified(result, draft, path, num_pending))
         pass_ms = (time.perf_counter() - started) * 1e3
         policy.observe(proposed, draft, tokens, pass_ms, timed=num_pending == 1)
         yield Step(
-            tuple(emitted), draft.source, len(draft.token_ids), accepted, pass_ms, cached_tokens, reason, draft.origin
+            tuple(emitted), draft.source, draft.num_guesses, len(path), pass_ms, cached_tokens, reason, draft.origin
         )
         if reason is not None:
             return
 
 
-def _usable(draft: Draft, budget: int, vocab_size: int) -> Draft:
-    """Cut a draft where the budget ends or at its first id that is not one of the target's."""
-    token_ids = draft.token_ids[: max(0, budget)]
-    return draft.cut(next((i for i, token in enumerate(token_ids) if not 0 <= token < vocab_size), len(token_ids)))
+def _verified(result: Pass, draft: Draft, path: Sequence[int], num_pending: int) -> Verified:
+    """What a drafter may learn from; features only of the rows that stay."""
+    features = result.features
+    if features is not None:
+        features = features[[*range(num_pending), *(num_pending + node for node in path)]]
+    return Verified(draft, tuple(path), result.logits, features)
 
 
 def _emit(tokens: Sequence[int], stop: StopCheck, room: int) -> tuple[list[int], str | None]:

@@ -47,6 +47,7 @@ class TransformersModel:
     """A TargetModel. Not exact: the library's attention changes last bits with the shape of a pass."""
 
     exact = False
+    trees = False
 
     def __init__(self, path: Path, device: torch.device, dtype_name: str) -> None:
         """Load a folder or a ``.gguf`` file; never remote code, never pickles.
@@ -81,14 +82,23 @@ class TransformersModel:
         return TransformersCache(capacity_tokens)
 
     @torch.inference_mode()
-    def forward(self, token_ids: Sequence[int], kv: TransformersCache, num_logits: int) -> Pass:
-        """See TargetModel.forward."""
+    def forward(
+        self,
+        token_ids: Sequence[int],
+        kv: TransformersCache,
+        num_logits: int,
+        feature_layers: Sequence[int] = (),
+        parents: Sequence[int] = (),
+    ) -> Pass:
+        """See TargetModel.forward. Takes no trees."""
+        assert not parents, "no trees"
         if kv.num_tokens + len(token_ids) > kv.capacity_tokens:
             raise ValueError(f"{len(token_ids)} tokens do not fit behind {kv.num_tokens} of {kv.capacity_tokens}")
         ids = [*kv.token_ids[kv.num_past_tokens :], *token_ids]
         output = self._model(
             torch.tensor([ids], device=self.device),
             use_cache=True,
+            output_hidden_states=bool(feature_layers),
             logits_to_keep=num_logits or 1,
             **{self._cache_name: kv.past},
         )
@@ -96,4 +106,9 @@ class TransformersModel:
         kv.extend(token_ids)
         kv.num_past_tokens = kv.num_tokens
         logits = output.logits[0]
-        return Pass(logits[logits.shape[0] - num_logits :].float())
+        features = None
+        if feature_layers:
+            # The library's last hidden state is the one behind the final norm.
+            states = [output.hidden_states[index][0, -len(token_ids) :].float() for index in feature_layers]
+            features = torch.cat(states, -1)
+        return Pass(logits[logits.shape[0] - num_logits :].float(), features)

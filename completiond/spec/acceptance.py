@@ -7,6 +7,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from completiond.spec.drafter import Draft
+
 __all__ = ["MIN_TRIED", "AcceptanceCounts"]
 
 MIN_TRIED = 50
@@ -32,13 +34,16 @@ class AcceptanceCounts:
         if not 0.0 <= self.temperature < math.inf or not all(0 <= hits <= all_ < math.inf for hits, all_ in pairs):
             raise ValueError(f"not counts of guesses: {self}")
 
-    def after_pass(self, guesses: Sequence[int], written_ids: Sequence[int]) -> AcceptanceCounts:
-        """With one more pass that checked ``guesses`` and gave ``written_ids``: the right ones and one token more."""
-        num_right = min(len(guesses), len(written_ids) - 1)
-        tried = [1] * min(len(guesses), num_right + 1)
-        return self.plus(
-            replace(self, tried=tuple(tried), accepted=tuple(int(i < num_right) for i in range(len(tried))))
-        )
+    def after_pass(self, checked: Draft, written_ids: Sequence[int]) -> AcceptanceCounts:
+        """With one more pass that checked ``checked`` and gave ``written_ids``: the right guesses and one token more.
+
+        Of a tree, a depth counts as right when any of its guesses there was.
+        """
+        path = checked.follow(written_ids)
+        last = path[-1] if path else -1
+        num_tried = len(path) + any(checked.parent(node) == last for node in range(last + 1, checked.num_guesses))
+        hits = tuple(int(depth < len(path)) for depth in range(num_tried))
+        return self.plus(replace(self, tried=(1,) * num_tried, accepted=hits))
 
     def plus(self, other: AcceptanceCounts) -> AcceptanceCounts:
         """Both together, by depth."""

@@ -24,10 +24,10 @@ class AcceptanceCounter:
 
     def observe(self, checked: Draft, written_ids: Sequence[int], temperature: float) -> None:
         """Count one pass that checked ``checked``, possibly nothing, and gave ``written_ids``."""
-        if checked.token_ids:
+        if checked.num_guesses:
             key = (checked.source, temperature_class(temperature))
             before = self._counts.get(key) or AcceptanceCounts(*key)
-            self._counts = {**self._counts, key: before.after_pass(checked.token_ids, written_ids)}
+            self._counts = {**self._counts, key: before.after_pass(checked, written_ids)}
 
 
 class CountingPolicy:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from completiond.spec.drafter import NO_DRAFT, Draft
+from completiond.spec.drafter import NO_DRAFT, Draft, TextDrafter, Verified
 
 __all__ = ["LessonDrafter"]
 
@@ -20,7 +20,7 @@ ACCEPTANCE_GUESS = 0.35
 """The dictionary knows no chances; one agreeing token is weak evidence."""
 
 
-class LessonDrafter:
+class LessonDrafter(TextDrafter):
     """A Drafter with one dictionary, filled in reading order.
 
     Only full runs are stored: a token with fewer than ``run_tokens`` behind it, at the end of its text, is no key yet,
@@ -56,7 +56,7 @@ class LessonDrafter:
         run = self._runs.get(self._ids[-1], ())[: max(0, budget)] if self._ids else ()
         return Draft(run, (ACCEPTANCE_GUESS,) * len(run), self.source) if run else NO_DRAFT
 
-    def observe(self, token_ids: Sequence[int]) -> None:
+    def observe(self, token_ids: Sequence[int], verified: Verified | None = None) -> None:
         """See Drafter.observe."""
         for token_id in token_ids:
             self._ids.append(token_id)

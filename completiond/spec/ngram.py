@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from completiond.spec.acceptance_guess import acceptance_guess
 from completiond.spec.draft_text import DraftText
-from completiond.spec.drafter import NO_DRAFT, Draft
+from completiond.spec.drafter import NO_DRAFT, Draft, TextDrafter, Verified
 from completiond.spec.lookup import Copy, Lookup
 from completiond.spec.spelling import swap_words, unswap_words
 from completiond.spec.templates import Templates
@@ -36,7 +36,7 @@ class _Proposal:
     copy: Copy | None = None
 
 
-class NGramDrafter:
+class NGramDrafter(TextDrafter):
     """A Drafter over the prompt's text, the answer so far and ``text``."""
 
     source = "ngram"
@@ -76,7 +76,7 @@ class NGramDrafter:
         self._proposed = max(found, key=lambda one: self._rank(one.draft))
         return self._proposed.draft
 
-    def observe(self, token_ids: Sequence[int]) -> None:
+    def observe(self, token_ids: Sequence[int], verified: Verified | None = None) -> None:
         """See Drafter.observe. Follows the templates; a copy that was right becomes one."""
         if self._templates is not None:
             copied = None

@@ -9,10 +9,8 @@ writes, its chances go on being counted, and it comes back when they rise.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Protocol
 
 from completiond.spec.drafter import NO_DRAFT, Draft
@@ -60,10 +58,8 @@ class FixedPolicy:
 
     def trim(self, draft: Draft) -> Draft:
         """See Policy.trim."""
-        chances = accumulate(draft.probabilities, operator.mul)
-        return draft.cut(
-            next((i for i, chance in enumerate(chances) if chance < KEEP_PROBABILITY), len(draft.token_ids))
-        )
+        chances = _path_chances(draft, draft.probabilities)
+        return draft.cut(next((i for i, chance in enumerate(chances) if chance < KEEP_PROBABILITY), len(chances)))
 
     def observe(self, proposed: Draft, checked: Draft, written_ids: Sequence[int], pass_ms: float, timed: bool) -> None:
         """See Policy.observe."""
@@ -81,53 +77,55 @@ class MeasuredPolicy:
     def trim(self, draft: Draft) -> Draft:
         """See Policy.trim."""
         length, _ = self._best(draft)
-        return draft.cut(length) if length else NO_DRAFT
+        return draft.cut(length) if length or draft.num_carried else NO_DRAFT
 
     def rate(self, draft: Draft) -> float:
         """Expected tokens per millisecond with the best part of ``draft``: what a drafter ranks several by."""
         return self._best(draft)[1]
 
     def _best(self, draft: Draft) -> tuple[int, float]:
-        """The length to check, and its expected rate."""
-        best_length, best_rate = 0, MIN_GAIN / self.costs.pass_ms(1)
-        expected, chance = 1.0, 1.0
-        for depth in range(min(len(draft.token_ids), self.costs.max_tokens - 1)):
-            chance *= self.acceptance(draft, depth)
-            expected += chance
-            rate = expected / self.costs.pass_ms(depth + 2)
+        """The number of guesses to check, and its expected rate."""
+        best_length, best_rate = 0, MIN_GAIN / self._cost_ms(draft, 0)
+        expected = 1.0
+        chances: list[float] = []
+        for node in range(min(draft.num_guesses, self.costs.max_tokens - 1 - draft.num_carried)):
+            parent = draft.parent(node)
+            chances.append((chances[parent] if parent >= 0 else 1.0) * self.acceptance(draft, node))
+            expected += chances[-1]
+            rate = expected / self._cost_ms(draft, node + 1)
             if rate > best_rate:
-                best_length, best_rate = depth + 1, rate
+                best_length, best_rate = node + 1, rate
         return best_length, best_rate
 
-    def acceptance(self, draft: Draft, depth: int) -> float:
-        """Chance that guess ``depth`` is right if those before it are: counts, with the drafter's estimate as a
-        prior.
-        """
-        right, tried = self._count(draft, depth)
+    def _cost_ms(self, draft: Draft, num_guesses: int) -> float:
+        """Expected time of the pass that checks so many guesses and what is carried."""
+        return self.costs.pass_ms(num_guesses + draft.num_carried + 1)
+
+    def acceptance(self, draft: Draft, node: int) -> float:
+        """Chance that guess ``node`` is right if its ancestors are: counts, with the drafter's estimate as a prior."""
+        right, tried = self._count(draft, node)
         return right / tried
 
     def observe(self, proposed: Draft, checked: Draft, written_ids: Sequence[int], pass_ms: float, timed: bool) -> None:
         """See Policy.observe. Guesses that were not checked count too, as far as the model has written."""
-        accepted = min(len(checked.token_ids), len(written_ids) - 1)
-        chances = accumulate((self.acceptance(checked, i) for i in range(len(checked.token_ids))), operator.mul)
+        chances = _path_chances(checked, [self.acceptance(checked, node) for node in range(checked.num_guesses)])
         self.decisions.append(
             Decision(
-                proposed.source, proposed.origin, proposed.match, len(proposed.token_ids), len(checked.token_ids),
-                sum(chances), accepted, pass_ms,
+                proposed.source, proposed.origin, proposed.match, proposed.num_guesses, checked.num_guesses,
+                sum(chances), len(checked.follow(written_ids)), pass_ms,
             )
         )  # fmt: skip
-        for depth, (guess, token_id) in enumerate(zip(proposed.token_ids, written_ids, strict=False)):
-            right, tried = self._count(proposed, depth)
-            self._counts[_kind(proposed, depth)] = (FADE * right + (guess == token_id), FADE * tried + 1.0)
-            if guess != token_id:
-                break
-        if timed and self._refresh_costs:
+        right_path = proposed.follow(written_ids)
+        for node in _tried(proposed, right_path, len(written_ids)):
+            right, tried = self._count(proposed, node)
+            self._counts[_kind(proposed, node)] = (FADE * right + (node in right_path), FADE * tried + 1.0)
+        if timed and self._refresh_costs and not checked.parents:
             self.costs.observe(len(checked.token_ids) + 1, pass_ms)
 
-    def _count(self, draft: Draft, depth: int) -> tuple[float, float]:
+    def _count(self, draft: Draft, node: int) -> tuple[float, float]:
         """(right, tried) so far; before anything was seen what the drafter estimates, which then fades too."""
-        first = (PRIOR_WEIGHT * draft.probabilities[depth], PRIOR_WEIGHT)
-        return self._counts.get(_kind(draft, depth), first)
+        first = (PRIOR_WEIGHT * draft.probabilities[node], PRIOR_WEIGHT)
+        return self._counts.get(_kind(draft, node), first)
 
     def take_decisions(self) -> list[Decision]:
         """What was decided since the last call, pass by pass."""
@@ -135,10 +133,27 @@ class MeasuredPolicy:
         return decisions
 
 
-def _kind(draft: Draft, depth: int) -> tuple[str, int, int]:
+def _path_chances(draft: Draft, chances: Sequence[float]) -> list[float]:
+    """For each guess the chance that it and its ancestors are right, from the chances of each given its ancestors."""
+    products: list[float] = []
+    for node in range(draft.num_guesses):
+        parent = draft.parent(node)
+        products.append(chances[node] * (products[parent] if parent >= 0 else 1.0))
+    return products
+
+
+def _tried(draft: Draft, right_path: Sequence[int], num_written: int) -> list[int]:
+    """The guesses that were put to the test: those below what is known or below a right one, as far as was written."""
+    if not draft.parents:
+        return list(range(min(len(right_path) + 1, draft.num_guesses, num_written)))
+    parents = (-1, *right_path)[:num_written]
+    return [node for node in range(draft.num_guesses) if draft.parents[node] in parents]
+
+
+def _kind(draft: Draft, node: int) -> tuple[str, int, int]:
     """Guesses that are counted together: origin, match length and depth, both coarser the larger they are."""
     return (
         draft.origin or draft.source,
         draft.match.bit_length() if draft.match > 3 else -draft.match,
-        depth.bit_length(),
+        node.bit_length(),
     )

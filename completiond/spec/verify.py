@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from torch import Tensor
 
 from completiond.engine.sampling import Sampler
+from completiond.spec.drafter import Draft
 
 __all__ = ["verify"]
 
 
-def verify(logits: Tensor, draft_ids: Sequence[int], sampler: Sampler, position: int) -> list[int]:
-    """Sample-and-match: draw the target's own token at each place and go on while the draft has the same one.
+def verify(logits: Tensor, draft: Draft, sampler: Sampler, position: int) -> tuple[list[int], list[int]]:
+    """Sample-and-match: draw the target's own token at each place and go on while the draft has a guess that is it.
 
-    ``logits`` float32 [len(draft_ids) + 1, vocab_size]: row i follows i drafted tokens. ``position`` is the place of
-    the first new token in the sequence. Returns one token more than were accepted, never fewer than one: the last is
-    the target's correction, or its bonus token when all were accepted. Lossless for any deterministic draft at any
-    temperature, because each token is drawn from the target with the random number of its position.
+    ``logits`` float32 [1 + tokens of the draft, vocab_size]: row 0 follows what is known, row i + 1 guess i.
+    ``position`` is the place of the first new token in the sequence. Returns the tokens, one more than were accepted
+    and never fewer than one (the last is the target's correction, or its bonus token), and the accepted guesses.
+    Lossless for any deterministic draft at any temperature, because each token is drawn from the target with the random
+    number of its position: the probability of a guess to be accepted is the target's own, whatever else was guessed.
     """
     tokens: list[int] = []
-    for index in range(len(draft_ids) + 1):
-        token_id = sampler.sample(logits[index], position + index)
-        tokens.append(token_id)
-        if index == len(draft_ids) or token_id != draft_ids[index]:
-            break
-    return tokens
+    path: list[int] = []
+    at: int | None = -1
+    while at is not None:
+        tokens.append(token_id := sampler.sample(logits[at + 1], position + len(path)))
+        if (at := draft.child(at, token_id)) is not None:
+            path.append(at)
+    return tokens, path

@@ -11,7 +11,7 @@ from completiond.complete.completer import Completer
 from completiond.engine.generate import generate
 from completiond.engine.sampling import Sampler
 from completiond.engine.sampling_params import SamplingParams
-from completiond.spec.drafter import Draft, NoDrafter
+from completiond.spec.drafter import Draft, NoDrafter, TextDrafter, Verified
 
 pytestmark = pytest.mark.model
 
@@ -34,7 +34,7 @@ def test_no_bit_depends_on_the_shape_of_a_pass(model: str, request: pytest.Fixtu
     assert [check for check in check_blocks(completer.target, 96) if check.max_difference != 0] == []
 
 
-class Oracle:
+class Oracle(TextDrafter):
     """A drafter that knows the answer: all of its guesses are right, so every pass takes a whole block."""
 
     def __init__(self, answer: Sequence[int]) -> None:
@@ -47,7 +47,7 @@ class Oracle:
         guess = tuple(self._rest[:budget])
         return Draft(guess, (1.0,) * len(guess), "oracle")
 
-    def observe(self, token_ids: Sequence[int]) -> None:
+    def observe(self, token_ids: Sequence[int], verified: Verified | None = None) -> None:
         del self._rest[: len(token_ids)]
 
 

@@ -17,7 +17,7 @@ from completiond.engine import generate as generate_module
 from completiond.engine.generate import Step, generate
 from completiond.engine.sampling import Sampler
 from completiond.engine.sampling_params import SamplingParams
-from completiond.spec.drafter import Draft, Drafter, NoDrafter
+from completiond.spec.drafter import Draft, Drafter, NoDrafter, TextDrafter, Verified
 from completiond.spec.ngram import NGramDrafter
 from tests.fake_model import FakeCache, FakeTarget, babble, says
 
@@ -52,7 +52,7 @@ class StopAt:
         return None
 
 
-class Recording:
+class Recording(TextDrafter):
     """Another drafter, and what the loop did with it."""
 
     def __init__(self, drafter: Drafter) -> None:
@@ -69,13 +69,13 @@ class Recording:
         self.drafts.append(self.drafter.propose(budget))
         return self.drafts[-1]
 
-    def observe(self, token_ids: Sequence[int]) -> None:
+    def observe(self, token_ids: Sequence[int], verified: Verified | None = None) -> None:
         assert token_ids, "a pass without tokens has nothing to observe"
         self.observed += token_ids
-        self.drafter.observe(token_ids)
+        self.drafter.observe(token_ids, verified)
 
 
-class BadDrafter:
+class BadDrafter(TextDrafter):
     """Knows the right answer and mixes it with every kind of mistake."""
 
     def __init__(self, answer: Sequence[int], seed: int) -> None:
@@ -100,7 +100,7 @@ class BadDrafter:
         ids = (*right, *wrong) if self.random.random() < 0.8 else ()
         return Draft(ids, (0.5,) * len(ids), "bad")
 
-    def observe(self, token_ids: Sequence[int]) -> None:
+    def observe(self, token_ids: Sequence[int], verified: Verified | None = None) -> None:
         del self.answer[: len(token_ids)]
 
 
@@ -194,7 +194,7 @@ def test_every_step_says_what_its_pass_did(
     assert [step.stop_reason for step in drafted.steps[:-1]] == [None] * (len(drafted.steps) - 1)
 
 
-class Parrot:
+class Parrot(TextDrafter):
     """A drafter that always proposes the same ids, and so is right when they are."""
 
     def __init__(self, *token_ids: int) -> None:
@@ -206,7 +206,7 @@ class Parrot:
     def propose(self, budget: int) -> Draft:
         return Draft(self.token_ids, (0.9,) * len(self.token_ids), "parrot")
 
-    def observe(self, token_ids: Sequence[int]) -> None:
+    def observe(self, token_ids: Sequence[int], verified: Verified | None = None) -> None:
         self.token_ids = self.token_ids[len(token_ids) :]
 
 

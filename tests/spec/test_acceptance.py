@@ -7,6 +7,7 @@ import math
 import pytest
 
 from completiond.spec.acceptance import MIN_TRIED, AcceptanceCounts
+from completiond.spec.drafter import Draft
 
 
 def counts(temperature: float, *depths: tuple[int, int]) -> AcceptanceCounts:
@@ -17,6 +18,10 @@ def counts(temperature: float, *depths: tuple[int, int]) -> AcceptanceCounts:
 
 
 NONE = counts(0.0)
+
+
+def chain(*token_ids: int) -> Draft:
+    return Draft(token_ids, (0.5,) * len(token_ids), "test")
 
 
 @pytest.mark.parametrize(
@@ -33,11 +38,21 @@ NONE = counts(0.0)
 def test_a_pass_counts_up_to_its_first_wrong_guess(
     guesses: tuple[int, ...], written_ids: tuple[int, ...], depths: tuple[tuple[int, int], ...]
 ) -> None:
-    assert NONE.after_pass(guesses, written_ids) == counts(0.0, *depths)
+    assert NONE.after_pass(chain(*guesses), written_ids) == counts(0.0, *depths)
+
+
+def test_in_a_tree_a_depth_is_right_when_one_of_its_guesses_is() -> None:
+    #   7     8
+    #  / \\    |
+    # 1   2   3
+    tree = Draft((7, 8, 1, 2, 3), (0.5,) * 5, "test", parents=(-1, -1, 0, 0, 1))
+    assert NONE.after_pass(tree, (8, 3, 9)) == counts(0.0, (1, 1), (1, 1))
+    assert NONE.after_pass(tree, (7, 9)) == counts(0.0, (1, 1), (0, 1))
+    assert NONE.after_pass(tree, (9,)) == counts(0.0, (0, 1))
 
 
 def test_passes_add_up_by_depth() -> None:
-    seen = NONE.after_pass((1, 2), (1, 2, 9)).after_pass((1,), (9,)).after_pass((1, 2, 3), (1, 9))
+    seen = NONE.after_pass(chain(1, 2), (1, 2, 9)).after_pass(chain(1), (9,)).after_pass(chain(1, 2, 3), (1, 9))
     assert seen == counts(0.0, (2, 3), (1, 2))
     assert seen.plus(counts(0.0, (1, 1), (1, 1), (0, 1))) == counts(0.0, (3, 4), (2, 3), (0, 1))
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from completiond.engine.sampling import Sampler, uniform
 from completiond.engine.sampling_params import SamplingParams
 from completiond.errors import UsageError
+from completiond.spec.drafter import NO_DRAFT, Draft
 from completiond.spec.verify import verify
 
 VOCAB_SIZE = 6
@@ -30,6 +31,10 @@ LOGITS = st.lists(
 ).map(lambda rows: torch.tensor(rows, dtype=torch.float32))
 
 
+def chain(token_ids: list[int]) -> Draft:
+    return Draft(tuple(token_ids), (0.5,) * len(token_ids), "test")
+
+
 @settings(deadline=None)
 @given(logits=LOGITS, params=PARAMS, position=st.integers(0, 5000), data=st.data())
 def test_any_draft_gives_the_tokens_of_plain_decoding(
@@ -41,10 +46,11 @@ def test_any_draft_gives_the_tokens_of_plain_decoding(
     wrong = data.draw(st.lists(st.integers(0, VOCAB_SIZE - 1), min_size=len(logits), max_size=len(logits)))
     draft = [*plain[:num_right], *wrong][: len(logits) - 1]
 
-    tokens = verify(logits, draft, Sampler(params), position)
+    tokens, path = verify(logits, chain(draft), Sampler(params), position)
 
     num_accepted = next((i for i, pair in enumerate(zip(draft, plain, strict=False)) if pair[0] != pair[1]), len(draft))
     assert tokens == plain[: num_accepted + 1]
+    assert path == list(range(num_accepted))
 
 
 @pytest.mark.parametrize("num_right", range(4))
@@ -52,11 +58,14 @@ def test_n_accepted_guesses_give_n_plus_one_tokens(num_right: int) -> None:
     logits = torch.eye(4)  # row i says token i
     draft = [index if index < num_right else 3 - index for index in range(3)]
 
-    assert verify(logits, draft, Sampler(SamplingParams()), position=7) == list(range(num_right + 1))
+    tokens, path = verify(logits, chain(draft), Sampler(SamplingParams()), position=7)
+
+    assert tokens == list(range(num_right + 1))
+    assert path == list(range(num_right))
 
 
 def test_without_a_draft_there_is_one_token() -> None:
-    assert verify(torch.eye(4)[2:3], [], Sampler(SamplingParams()), position=0) == [2]
+    assert verify(torch.eye(4)[2:3], NO_DRAFT, Sampler(SamplingParams()), position=0) == ([2], [])
 
 
 @settings(deadline=None)

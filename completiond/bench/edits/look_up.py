@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from completiond.spec.drafter import NO_DRAFT, Draft
+from completiond.spec.drafter import NO_DRAFT, Draft, TextDrafter, Verified
 
 __all__ = ["LookUp"]
 
@@ -12,7 +12,7 @@ MAX_NGRAM = 4
 DRAFT_TOKENS = 10
 
 
-class LookUp:
+class LookUp(TextDrafter):
     """A Drafter: no index, no ranking, no policy. Of equal matches the newest; the text before the cursor wins."""
 
     def reset(self, context_ids: Sequence[int], other_ids: Sequence[Sequence[int]] = ()) -> None:
@@ -31,7 +31,7 @@ class LookUp:
                 return Draft(token_ids, (1.0,) * len(token_ids), "look-up", "", length)
         return NO_DRAFT
 
-    def observe(self, token_ids: Sequence[int]) -> None:
+    def observe(self, token_ids: Sequence[int], verified: Verified | None = None) -> None:
         """See Drafter.observe."""
         self._read(token_ids)
 

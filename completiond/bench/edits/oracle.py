@@ -17,6 +17,7 @@ class OracleTarget:
     """A TargetModel that continues ``prompt_ids`` with ``answer_ids``, whatever it is shown."""
 
     exact = True
+    trees = False
     dtype_name = "oracle"
     device = torch.device("cpu")
 
@@ -30,8 +31,15 @@ class OracleTarget:
         """See TargetModel.new_cache."""
         return SequenceCache(capacity_tokens)
 
-    def forward(self, token_ids: Sequence[int], kv: SequenceCache, num_logits: int) -> Pass:
-        """See TargetModel.forward: row i is certain of the token at its place."""
+    def forward(
+        self,
+        token_ids: Sequence[int],
+        kv: SequenceCache,
+        num_logits: int,
+        feature_layers: Sequence[int] = (),
+        parents: Sequence[int] = (),
+    ) -> Pass:
+        """See TargetModel.forward: row i is certain of the token at its place. Knows no features and no trees."""
         kv.extend(token_ids)
         first = kv.num_tokens - num_logits + 1
         # From numpy: a parallel fill by torch for each pass is slow where cores are shared.

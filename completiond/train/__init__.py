@@ -1,0 +1,1 @@
+"""Training of drafting heads on the user's own machine."""
