@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from completiond.engine.sampling import Sampler
-from completiond.engine.target import CacheT, Pass, TargetModel
-from completiond.spec.drafter import Draft, Drafter, Verified
+from completiond.engine.target import CacheT, TargetModel
+from completiond.spec.drafter import Drafter, Verified
 from completiond.spec.policy import FixedPolicy, Policy
 from completiond.spec.usable import usable
 from completiond.spec.verify import verify
@@ -105,8 +105,10 @@ def generate(
         pending = tokens[-1:]
 
         # Observe. A pass that also read prompt says nothing about the time of checking.
+        if result.features is not None:
+            drafter.read(result.features[[*range(num_pending), *(num_pending + node for node in path)]])
         if emitted:
-            drafter.observe(emitted, _verified(result, draft, path, num_pending))
+            drafter.observe(emitted, Verified(draft, tuple(path), result.logits))
         pass_ms = (time.perf_counter() - started) * 1e3
         policy.observe(proposed, draft, tokens, pass_ms, timed=num_pending == 1)
         yield Step(
@@ -114,14 +116,6 @@ def generate(
         )
         if reason is not None:
             return
-
-
-def _verified(result: Pass, draft: Draft, path: Sequence[int], num_pending: int) -> Verified:
-    """What a drafter may learn from; features only of the rows that stay."""
-    features = result.features
-    if features is not None:
-        features = features[[*range(num_pending), *(num_pending + node for node in path)]]
-    return Verified(draft, tuple(path), result.logits, features)
 
 
 def _emit(tokens: Sequence[int], stop: StopCheck, room: int) -> tuple[list[int], str | None]:

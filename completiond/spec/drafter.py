@@ -24,8 +24,9 @@ class Draft:
 
     ``probabilities``: the drafter's estimate that each is accepted, given its ancestors. ``origin`` says within a
     source where the guess is from, and ``match`` how many tokens spoke for it: what a policy calibrates by and what is
-    shown to explain a decision. The last ``num_carried`` tokens are no guesses: the drafter only wants the target's
-    view of them (Lookahead's window); their parents are each other, or -1.
+    shown to explain a decision. ``confident``: the probabilities are a model's own, guess by guess, and guesses of like
+    probability are calibrated together. The last ``num_carried`` tokens are no guesses: the drafter only wants the
+    target's view of them (Lookahead's window); their parents are each other, or -1.
     """
 
     token_ids: tuple[int, ...]
@@ -34,6 +35,7 @@ class Draft:
     origin: str = ""
     match: int = 0
     parents: tuple[int, ...] = ()
+    confident: bool = False
     num_carried: int = 0
 
     @property
@@ -102,14 +104,12 @@ class Verified:
     """What the target made of a draft. ``path``: the guesses that were accepted.
 
     ``logits`` float32 [1 + tokens, vocab_size]: what follows the known text, then what follows each token of the
-    draft. ``features``: of the tokens that the pass made part of the sequence, float32 [M, width], in the drafter's
-    ``feature_layers``; None when it asks for none.
+    draft.
     """
 
     draft: Draft
     path: tuple[int, ...]
     logits: Tensor
-    features: Tensor | None
 
 
 class Drafter(Protocol):
@@ -129,7 +129,9 @@ class Drafter(Protocol):
         """The target is about to read ``prompt_ids``, of which it holds the first already. Comes after ``reset``."""
 
     def read(self, features: Tensor) -> None:
-        """``features`` float32 [M, width] of the next M tokens of the prompt; only for those who ask for features."""
+        """``features`` float32 [M, width] of the next M tokens that the target holds now; only for those who ask for
+        features. Comes before ``observe``.
+        """
 
     def propose(self, budget: int) -> Draft:
         """Guess at most ``budget`` tokens that follow. An empty draft means: decode plainly."""

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from completiond.spec.drafter import NO_DRAFT, Draft
 from completiond.spec.pass_costs import PassCosts
+from completiond.spec.tree import depths_of
 
 __all__ = ["Decision", "FixedPolicy", "MeasuredPolicy", "Policy"]
 
@@ -22,6 +23,7 @@ FADE = 0.98
 """Weight of earlier counts after each new one: the last fifty or so guesses of a kind decide."""
 PRIOR_WEIGHT = 16.0
 """Counts that the drafter's own estimate stands for, before anything was seen."""
+CONFIDENCE_BUCKETS = 10
 KEEP_PROBABILITY = 0.1
 MIN_GAIN = 1.02
 """Expected gain over plain decoding below which a draft is left out: estimates are noisy, plain decoding is not."""
@@ -151,7 +153,13 @@ def _tried(draft: Draft, right_path: Sequence[int], num_written: int) -> list[in
 
 
 def _kind(draft: Draft, node: int) -> tuple[str, int, int]:
-    """Guesses that are counted together: origin, match length and depth, both coarser the larger they are."""
+    """Guesses that are counted together: origin, match length and depth, both coarser the larger they are.
+
+    Where a model gives each guess a probability of its own, that takes the place of the match.
+    """
+    if draft.confident:
+        depth = node if not draft.parents else depths_of(draft.parents[: node + 1])[node]
+        return draft.origin or draft.source, -int(draft.probabilities[node] * CONFIDENCE_BUCKETS), depth.bit_length()
     return (
         draft.origin or draft.source,
         draft.match.bit_length() if draft.match > 3 else -draft.match,

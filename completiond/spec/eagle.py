@@ -1,0 +1,117 @@
+"""EAGLE drafter: a small head that continues from the target's own hidden states.
+
+Its keys and values follow the text: whatever drafted a pass, the target's true features of the accepted tokens replace
+what the head made up for them, and a prompt that shares its beginning with the last one keeps the rows of that
+beginning. The head runs only when a draft is asked for; what it missed until then it reads in one block.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from completiond.spec.drafter import NO_DRAFT, Draft, Verified
+from completiond.spec.eagle_head import EagleHead
+
+__all__ = ["EagleDrafter"]
+
+MAX_DEPTH = 8
+"""Acceptance falls with depth; public heads are trained for seven steps at most."""
+STEP_WEIGHT = 0.05
+"""Of the newest measurement in the running time of a step."""
+
+
+class EagleDrafter:
+    """A Drafter of chains. ``goes_on`` is asked before each step whether one more guess is worth its time."""
+
+    source = "eagle"
+
+    def __init__(
+        self,
+        head: EagleHead,
+        capacity_tokens: int,
+        goes_on: Callable[[Draft, float], bool] = lambda draft, step_ms: True,
+        max_depth: int = MAX_DEPTH,
+    ) -> None:
+        """``capacity_tokens``: of the target's cache. ``goes_on`` gets the draft so far and the time of a step."""
+        self.head = head
+        self.feature_layers = head.shape.feature_layers
+        self.step_ms = 0.0
+        self._goes_on = goes_on
+        self._max_depth = max_depth
+        self._cache = head.new_cache(capacity_tokens + max_depth + 1)
+        width = head.shape.target_hidden_size if head.shape.version == 1 else head.shape.hidden_size
+        self._states = torch.zeros(capacity_tokens, width, dtype=head.kernels.dtype, device=head.device)
+        self._ids: list[int] = []
+        self._num_seen = 0  # positions whose features are in _states, from the cache's first on
+        self._num_rows = 0  # entries that are in the cache
+
+    def reset(self, context_ids: Sequence[int], other_ids: Sequence[Sequence[int]] = ()) -> None:
+        """See Drafter.reset: what counts here is what the target reads, see ``begin``."""
+
+    def begin(self, prompt_ids: Sequence[int], num_cached_tokens: int) -> None:
+        """See Drafter.begin. Keeps what is known of the part that the target keeps."""
+        limit = min(num_cached_tokens, self._num_seen)
+        same = next((i for i in range(limit) if self._ids[i] != prompt_ids[i]), limit)
+        if same < num_cached_tokens:  # the target read something without us: nothing is known of it, begin behind it
+            same = self._cache.first = num_cached_tokens
+        self._num_seen = same
+        # The last entry of the shared part was made with the token that followed then.
+        self._num_rows = max(self._cache.first, min(self._num_rows, same - 1))
+        self._ids = list(prompt_ids)
+
+    def read(self, features: Tensor) -> None:
+        """See Drafter.read."""
+        end = self._num_seen + features.shape[0]
+        self._states[self._num_seen : end] = self.head.fuse(features)
+        self._num_seen = end
+
+    def observe(self, token_ids: Sequence[int], verified: Verified | None = None) -> None:
+        """See Drafter.observe."""
+        self._ids.extend(token_ids)
+
+    def propose(self, budget: int) -> Draft:
+        """See Drafter.propose: the likeliest token of each step, with the head's probability of it."""
+        known = len(self._ids) - 1  # the newest token has no feature yet
+        budget = min(budget, self._max_depth)
+        if budget < 1 or self._num_seen < known or known <= self._cache.first:
+            return NO_DRAFT
+        state = self._catch_up(known)
+        tokens: list[int] = []
+        chances: list[float] = []
+        while True:
+            chance, draft_id = torch.softmax(self.head.logits(state)[0], -1).max(-1)
+            tokens.append(self.head.target_id(int(draft_id)))
+            chances.append(float(chance))
+            draft = Draft(tuple(tokens), tuple(chances), self.source, confident=True)
+            if len(tokens) == budget or not self._goes_on(draft, self.step_ms):
+                return draft
+            started = time.perf_counter()
+            row = known + len(tokens) - 1
+            state = self.head.step(tokens[-1:], state, self._cache, row, [row], None, self._first_key(row))
+            self._note_step((time.perf_counter() - started) * 1e3)
+
+    def _catch_up(self, known: int) -> Tensor:
+        """Enter all tokens up to the newest; the state behind it, [1, hidden_size]."""
+        start = min(self._num_rows, known - 1)
+        ids = self._ids[start + 1 : known + 1]
+        first_key = self._first_key(start)
+        count = known - start
+        mask = None
+        if count > 1:
+            mask = torch.ones(count, known - first_key, dtype=torch.bool, device=self.head.device)
+            mask = mask.tril(start - first_key)
+        positions = range(start, known)
+        states = self.head.step(ids, self._states[start:known], self._cache, start, positions, mask, first_key)
+        self._num_rows = known
+        return states[-1:]
+
+    def _first_key(self, row: int) -> int:
+        """A head sees no more of the text than it was trained on."""
+        return max(self._cache.first, row + 1 - self.head.shape.max_positions)
+
+    def _note_step(self, step_ms: float) -> None:
+        self.step_ms += (STEP_WEIGHT if self.step_ms else 1.0) * (step_ms - self.step_ms)

@@ -1,0 +1,92 @@
+"""Read the file of a drafting head, strictly: a tensor that is missing, left over or of another shape is an error.
+
+A head that is read wrongly still drafts, only badly, and nobody would notice; so nothing is guessed here.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from completiond.errors import ModelCorruptError, ModelUnsupportedError
+
+__all__ = ["HeadFile", "take"]
+
+ADVICE = "Give a folder with a head of a published layout, see docs/tuning.md."
+
+
+@dataclass(frozen=True, slots=True)
+class HeadFile:
+    """A head's ``config.json`` (empty when there is none) and tensors, under the names they have in the file."""
+
+    folder: Path
+    config: dict[str, Any]
+    tensors: dict[str, Tensor]
+
+    @classmethod
+    def read(cls, folder: Path, *names: str) -> HeadFile:
+        """The first of the files ``names`` that is in ``folder``; default: both usual ones.
+
+        Raises ModelUnsupportedError when none is there, ModelCorruptError when one cannot be read. Pickles are read as
+        tensors only, never as code.
+        """
+        for name in names or ("model.safetensors", "pytorch_model.bin"):
+            if (file := folder / name).is_file():
+                return cls(folder, _read_config(folder), _read_tensors(file))
+        wanted = " or ".join(names or ("model.safetensors", "pytorch_model.bin"))
+        raise ModelUnsupportedError(f"{folder} holds no drafting head: {wanted} is missing.", ADVICE)
+
+    def number(self, key: str, default: int | None = None) -> int:
+        """A whole number of the configuration. Raises ModelUnsupportedError when it is none, or missing."""
+        value = self.config.get(key, default)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise ModelUnsupportedError(f"{self.folder}: config.json says {key} is {value!r}.", ADVICE)
+        return value
+
+
+def take(folder: Path, tensors: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor]:
+    """Exactly the tensors that ``shapes`` names. Raises ModelUnsupportedError that names the first that is wrong."""
+    for name, shape in shapes.items():
+        if name not in tensors:
+            raise ModelUnsupportedError(f"{folder}: the tensor {name} is missing.", ADVICE)
+        if tuple(tensors[name].shape) != shape:
+            found = list(tensors[name].shape)
+            raise ModelUnsupportedError(f"{folder}: the tensor {name} is {found}, not {list(shape)}.", ADVICE)
+    if extra := sorted(set(tensors) - set(shapes)):
+        raise ModelUnsupportedError(f"{folder}: the tensor {extra[0]} belongs to no layout that is known.", ADVICE)
+    return dict(tensors)
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    file = folder / "config.json"
+    if not file.is_file():
+        return {}
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelCorruptError(f"{file} cannot be read: {error}.", "Fetch the head again.") from None
+    if not isinstance(config, dict):
+        raise ModelCorruptError(f"{file} is not a JSON object.", "Fetch the head again.")
+    return config
+
+
+def _read_tensors(file: Path) -> dict[str, Tensor]:
+    try:
+        if file.suffix == ".safetensors":
+            return load_file(file)
+        loaded = torch.load(file, map_location="cpu", weights_only=True)
+    except (OSError, SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelCorruptError(f"{file} cannot be read: {reason}.", "Fetch the head again.") from None
+    if not isinstance(loaded, dict) or not all(isinstance(value, Tensor) for value in loaded.values()):
+        raise ModelCorruptError(f"{file} is not a table of tensors.", "Fetch the head again.")
+    return {str(name): value for name, value in loaded.items()}
