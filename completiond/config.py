@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from completiond.errors import ConfigError, UsageError
+from completiond.spec.drafter_names import DrafterChoice
 
 __all__ = ["CompletionConfig", "Config", "ExcludeConfig", "ModelConfig", "PromptConfig", "SpecConfig", "load_config"]
 
@@ -64,7 +65,12 @@ class CompletionConfig(_Section):
 class SpecConfig(_Section):
     """``[spec]``: speculative decoding."""
 
-    drafter: Literal["auto", "ngram", "none"] = Field("auto", description="none decodes plainly, one token a pass.")
+    drafter: DrafterChoice = Field("auto", description="none decodes plainly, one token a pass.")
+    eagle_head: str = Field(
+        "", description="Folder of an EAGLE head; empty: the one that comes with the model, if any."
+    )
+    medusa_heads: str = Field("", description="Folder of Medusa heads; empty: those that come with the model, if any.")
+    draft_model: str = Field("", description="A smaller model, named as in model.name; empty: half the model's layers.")
     max_draft_tokens: int = Field(31, ge=1, le=63)
     workspace: Globs = Field(
         (), description="Files to draft from without their being open: as in a .gitignore, in the editor's folders."

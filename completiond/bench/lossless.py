@@ -23,6 +23,7 @@ from completiond.engine.sampling_params import SamplingParams
 from completiond.engine.target import TargetModel
 from completiond.spec.draft_text import DraftText
 from completiond.spec.drafter import Drafter, NoDrafter
+from completiond.spec.drafter_names import DrafterChoice
 
 __all__ = ["BlockCheck", "TokenCheck", "check_blocks", "check_tokens"]
 
@@ -48,7 +49,7 @@ def check_tokens(
     completer: Completer,
     num_prompts: int,
     max_tokens: int,
-    drafter: str = "ngram",
+    drafter: DrafterChoice = "ngram",
     on_check: Callable[[TokenCheck], None] = lambda check: None,
 ) -> list[TokenCheck]:
     """Decode ``num_prompts`` places, alternately as a fill and prefix-only, at temperature 0 and at 0.8 with a fixed
@@ -66,7 +67,7 @@ def check_tokens(
             sampler = Sampler(SamplingParams(temperature=temperature, seed=index))
             text = _open(completer, place) if fim else None
             drafted_ids, drafted_figures = _decode(
-                completer, prompt, completer.drafter(drafter, text), sampler, max_tokens
+                completer, prompt, completer.drafters.get(drafter, text), sampler, max_tokens
             )
             completer.dictionary.close_client(CLIENT)
             completer.kv.rollback(0)

@@ -38,7 +38,7 @@ def compare(
     budget = PromptBudget(config.prompt.prefix_tokens, config.prompt.suffix_tokens)
     prompt = build_prompt(prefix, suffix, completer.tokenizer, completer.fim, budget)
     plain = _decode(completer, prompt, NoDrafter(), sampler, max_tokens)
-    drafted = _decode(completer, prompt, completer.drafter("ngram", text), sampler, max_tokens)
+    drafted = _decode(completer, prompt, completer.drafters.get("ngram", text), sampler, max_tokens)
     plain_ids = [token_id for step in plain for token_id in step.token_ids]
     equal = plain_ids == [token_id for step in drafted for token_id in step.token_ids]
     return ModelRun(kind, plain, drafted, equal, _visible(prefix, suffix, plain_ids, completer.tokenizer))

@@ -19,12 +19,13 @@ from completiond.client import connect
 from completiond.commands.errors import fail, reports_errors
 from completiond.commands.place import CursorPlace, find_place
 from completiond.commands.render import decisions_table, figures_line, styled
-from completiond.complete.request import EXCLUDED, Chunk, Completion, CompletionRequest, DrafterChoice, Span
+from completiond.complete.request import EXCLUDED, Chunk, Completion, CompletionRequest, Span
 from completiond.config import Config, load_config
 from completiond.engine.sampling_params import SamplingParams
 from completiond.errors import DaemonError, UsageError
 from completiond.models.resolve import resolve
 from completiond.paths import Paths
+from completiond.spec.drafter_names import DRAFTERS, DrafterChoice
 
 __all__ = ["complete"]
 
@@ -47,7 +48,7 @@ def complete(
     top_k: Annotated[int, typer.Option(help="Sample from the k likeliest tokens; 0 from all.")] = 0,
     top_p: Annotated[float, typer.Option(help="Sample from the likeliest tokens that make up this share.")] = 1.0,
     seed: Annotated[int, typer.Option(help="Same seed, same answer, at any temperature.")] = 0,
-    drafter: Annotated[str, typer.Option(help="none, ngram or auto; the answer is the same with each.")] = "auto",
+    drafter: Annotated[str, typer.Option(help=f"{', '.join(DRAFTERS)}; the answer is the same with each.")] = "auto",
     explain: Annotated[
         bool, typer.Option(help="Show for each pass what was drafted, why, and what came of it.")
     ] = False,
@@ -59,9 +60,9 @@ def complete(
     """Complete a FILE at a place. Text goes to standard output, figures to standard error."""
     if at is not None and (line is not None or col is not None):
         raise UsageError("--at and --line or --col both name a place.", "Use one of them.")
-    if drafter not in ("auto", "ngram", "none"):
-        raise UsageError(f"--drafter {drafter} is not known.", "Use auto, ngram or none.")
-    choice: DrafterChoice = drafter  # type: ignore[assignment]
+    if drafter not in DRAFTERS:
+        raise UsageError(f"--drafter {drafter} is not known.", f"Use one of {', '.join(DRAFTERS)}.")
+    choice: DrafterChoice = drafter
     place = find_place(file, line, col, at)
     request = CompletionRequest(
         place.prefix, place.suffix, str(file.absolute()), max_tokens=max_tokens,

@@ -6,11 +6,13 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from completiond.cache.kv import SequenceCache
 from completiond.complete.answer import Answer
 from completiond.complete.dictionary import Dictionary
+from completiond.complete.drafters import Drafters
 from completiond.complete.families import find_family
 from completiond.complete.open_documents import OpenDocuments
 from completiond.complete.place import Place
@@ -27,8 +29,6 @@ from completiond.exclude.guard import Guard
 from completiond.exclude.ignore_file import Problem
 from completiond.spec.acceptance_counter import AcceptanceCounter, CountingPolicy
 from completiond.spec.draft_text import DraftText
-from completiond.spec.drafter import Drafter, NoDrafter
-from completiond.spec.ngram import NGramDrafter
 from completiond.spec.policy import FixedPolicy, MeasuredPolicy
 
 __all__ = ["Completer"]
@@ -39,7 +39,8 @@ log = logging.getLogger(__name__)
 class Completer:
     """Owns the model, its cache and the drafters. Not thread-safe: one thread runs one request at a time."""
 
-    def __init__(self, model: LoadedModel, config: Config) -> None:
+    def __init__(self, model: LoadedModel, config: Config, model_file: Path | None = None) -> None:
+        """``model_file``: what ``model`` was loaded from, by which its shipped heads are found."""
         self.model = model
         self.config = config
         self.target: Any = model.target
@@ -48,9 +49,18 @@ class Completer:
         self.dictionary = Dictionary(self.tokenizer)
         self.guard = Guard(Exclusions(config.exclude.globs, config.exclude.gitignore, on_problem=_warn_of))
         self.documents = OpenDocuments(self.dictionary, self.guard, config.spec.workspace)
-        self.policy: MeasuredPolicy | None = None
         self.acceptance = AcceptanceCounter()
         self.kv: SequenceCache = self.target.new_cache(min(config.model.context_tokens, self.target.max_positions))
+        self.drafters = Drafters(model, self.kv, config, self.tokenizer.stop_ids, model_file)
+
+    @property
+    def policy(self) -> MeasuredPolicy | None:
+        """What decides how much of a draft is checked; None before the machine was measured: all of it."""
+        return self.drafters.policy
+
+    @policy.setter
+    def policy(self, policy: MeasuredPolicy | None) -> None:
+        self.drafters.policy = policy
 
     @property
     def fim_name(self) -> str:
@@ -71,13 +81,6 @@ class Completer:
         budget = PromptBudget(min(self.config.prompt.prefix_tokens, room - suffix_tokens), suffix_tokens)
         prefix, suffix = _with_line_feeds(request.prefix), _with_line_feeds(request.suffix)
         return build_prompt(prefix, suffix, self.tokenizer, self.fim, budget)
-
-    def drafter(self, choice: str, text: DraftText | None = None) -> Drafter:
-        """``auto`` is the configured drafter, and the n-gram dictionary when that is ``auto`` too."""
-        choice = self.config.spec.drafter if choice == "auto" else choice
-        if choice == "none":
-            return NoDrafter()
-        return NGramDrafter(text, self.policy.rate) if self.policy else NGramDrafter(text)
 
     def _draft_text(self, request: CompletionRequest) -> DraftText | None:
         """The open documents, if the request's is one of them; a request from elsewhere has no business with them."""
@@ -101,7 +104,7 @@ class Completer:
         prompt = self.prompt(request, max_tokens)
         if self.policy is not None:
             self.policy.take_decisions()  # an answer that was broken off leaves its own behind
-        drafter = self.drafter(request.drafter, self._draft_text(request))
+        drafter = self.drafters.get(request.drafter, self._draft_text(request))
         drafter.reset(prompt.prefix_ids, (prompt.suffix_ids,))
         place = Place.of(_with_line_feeds(request.prefix[-65536:]), _with_line_feeds(request.suffix[:65536]))
         answer = Answer(self.tokenizer, place)

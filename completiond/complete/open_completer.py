@@ -29,7 +29,7 @@ def open_completer(
     path = resolve(config.model.name, paths)
     torch.set_num_threads(choose_threads(config.model.threads))
     model = load_model(path, config.model, paths.prepared_dir, progress)
-    completer = Completer(model, config)
+    completer = Completer(model, config, path)
     progress(0.97, "warming up")
     # The first pass of each shape sets up threads and kernels; the user's first key should not pay for it.
     ids = completer.tokenizer.encode("def warm_up():\n    return")
@@ -38,4 +38,6 @@ def open_completer(
     completer.kv.rollback(0)
     progress(0.98, "measuring")
     completer.policy = MeasuredPolicy(measure_costs(completer.target, config.spec.max_draft_tokens + 1))
+    progress(0.99, "loading the drafter")
+    completer.drafters.prepare()
     return completer

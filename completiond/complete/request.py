@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from completiond.engine.sampling_params import SamplingParams
+from completiond.spec.drafter_names import DrafterChoice
 from completiond.spec.policy import Decision
 
 __all__ = [
@@ -14,14 +15,11 @@ __all__ = [
     "Completion",
     "CompletionRequest",
     "DictionaryState",
-    "DrafterChoice",
     "DrafterStats",
     "LineEdit",
     "ServiceState",
     "Span",
 ]
-
-DrafterChoice = Literal["auto", "ngram", "none"]
 
 EXCLUDED: Final = "excluded: "
 """How the stop reason of a completion in a file that may not be read begins."""

@@ -18,7 +18,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["FloatKernels", "Int8Kernels", "Kernels", "Rows", "Weight", "has_packed_int8", "quantize_weight"]
+__all__ = [
+    "FloatKernels",
+    "Int8Kernels",
+    "Kernels",
+    "Rows",
+    "Weight",
+    "has_packed_int8",
+    "pack_weight",
+    "quantize_weight",
+]
 
 ZERO_POINT = 128
 """Activations are uint8 around 128: the packed operator's signed form falls back to a slow reference kernel."""
@@ -48,6 +57,8 @@ class Kernels(Protocol):
     """Arithmetic of one dtype on one device. All outputs are in ``dtype``."""
 
     dtype: torch.dtype
+    int8: bool
+    """Whether weights are int8 with a scale per output channel."""
 
     def pack(self, data: Tensor, scale: Tensor | None, bias: Tensor | None) -> Weight:
         """Bring a stored weight [N, K] into the layout the product wants. May copy; ``data`` can be freed after."""
@@ -72,6 +83,13 @@ def quantize_weight(weight: Tensor) -> tuple[Tensor, Tensor]:
     return (weight / scale[:, None]).round_().to(torch.int8), scale
 
 
+def pack_weight(kernels: Kernels, weight: Tensor, device: torch.device) -> Weight:
+    """A floating-point weight [N, K] without bias in the form that ``kernels`` multiply by."""
+    if kernels.int8:
+        return kernels.pack(*quantize_weight(weight), None)
+    return kernels.pack(weight.to(device, kernels.dtype), None, None)
+
+
 def has_packed_int8() -> bool:
     """Whether this build of torch has the prepacked oneDNN operator."""
     return hasattr(torch.ops.onednn, "qlinear_prepack") and hasattr(torch.ops.onednn, "qlinear_pointwise")
@@ -81,6 +99,7 @@ class Int8Kernels:
     """Int8 weights per output channel, uint8 activations per row, float32 between products."""
 
     dtype = torch.float32
+    int8 = True
 
     def __init__(self, packed: bool | None = None) -> None:
         """``packed`` False takes ``torch._int_mm``: the same numbers, bit for bit, on a build or machine without
@@ -136,6 +155,8 @@ class Int8Kernels:
 
 class FloatKernels:
     """float32 on a CPU (the reference), bfloat16 on a GPU. Norms are computed in float32."""
+
+    int8 = False
 
     def __init__(self, dtype: torch.dtype) -> None:
         self.dtype = dtype

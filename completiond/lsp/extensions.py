@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pygls.exceptions import JsonRpcException
 
-from completiond.complete.request import Chunk, Completion, CompletionRequest, DrafterChoice, ServiceState
+from completiond.complete.request import Chunk, Completion, CompletionRequest, ServiceState
 from completiond.complete.service_protocol import Service, SupersededError
 from completiond.engine.sampling_params import SamplingParams
 from completiond.errors import CompletiondError, UsageError
+from completiond.spec.drafter_names import DRAFTERS
 
 if TYPE_CHECKING:
     from completiond.lsp.server import CompletionServer
@@ -29,7 +30,6 @@ _INVALID_PARAMS: Final = -32602
 _SERVER_CANCELLED: Final = -32802
 _REQUEST_FAILED: Final = -32803
 
-_DRAFTERS: Final[tuple[DrafterChoice, ...]] = ("auto", "ngram", "none")
 _PARAMS: Final = frozenset(
     {"path", "prefix", "suffix", "maxTokens", "temperature", "topK", "topP", "seed", "drafter"}
     | {"stream", "waitUntilReady", "explain"}
@@ -117,8 +117,8 @@ def _request(client_id: str, message_id: object, params: Any) -> CompletionReque
     if unknown := sorted(params.keys() - _PARAMS):
         raise UsageError(f"{COMPLETE} has no parameter {unknown[0]}.", f"It has {', '.join(sorted(_PARAMS))}.")
     drafter = _value(params, "drafter", str, "auto")
-    if drafter not in _DRAFTERS:
-        raise UsageError(f"drafter is {drafter!r}.", f"Use one of {', '.join(_DRAFTERS)}.")
+    if drafter not in DRAFTERS:
+        raise UsageError(f"drafter is {drafter!r}.", f"Use one of {', '.join(DRAFTERS)}.")
     if "prefix" not in params:
         raise UsageError(f"{COMPLETE} needs a prefix.")
     max_tokens = params.get("maxTokens")

@@ -17,7 +17,7 @@ class EagleShape:
     ``feature_layers`` says which hidden states, in the convention of TargetModel.forward. ``max_positions``: the
     longest text it was trained on, in tokens. ``norm_before_residual``: the residual is the normed feature.
     ``norm_output``: a step hands on its state behind the norm. ``norm_before_fc``: one norm over all features;
-    ``fc_norms``: one for each. ``shared_lm_head``: the target's own rows of the draft vocabulary.
+    ``fc_norms``: one for each.
     """
 
     version: Literal[1, 3]
@@ -37,7 +37,6 @@ class EagleShape:
     norm_output: bool = False
     norm_before_fc: bool = False
     fc_norms: bool = False
-    shared_lm_head: bool = False
 
     @property
     def feature_width(self) -> int:

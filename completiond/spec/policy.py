@@ -24,6 +24,8 @@ FADE = 0.98
 PRIOR_WEIGHT = 16.0
 """Counts that the drafter's own estimate stands for, before anything was seen."""
 CONFIDENCE_BUCKETS = 10
+HOPE = 0.6
+"""Acceptance that a model drafter is credited with before it was seen to guess: it has to be tried to be known."""
 KEEP_PROBABILITY = 0.1
 MIN_GAIN = 1.02
 """Expected gain over plain decoding below which a draft is left out: estimates are noisy, plain decoding is not."""
@@ -74,6 +76,7 @@ class MeasuredPolicy:
         self.costs = costs
         self._refresh_costs = refresh_costs
         self._counts: dict[tuple[str, int, int], tuple[float, float]] = {}
+        self._by_depth: dict[tuple[str, int], tuple[float, float]] = {}
         self.decisions: list[Decision] = []
 
     def trim(self, draft: Draft) -> Draft:
@@ -84,6 +87,41 @@ class MeasuredPolicy:
     def rate(self, draft: Draft) -> float:
         """Expected tokens per millisecond with the best part of ``draft``: what a drafter ranks several by."""
         return self._best(draft)[1]
+
+    def goes_on(self, draft: Draft, step_ms: float) -> bool:
+        """Whether a drafter that has ``draft`` should spend ``step_ms`` on one more guess behind its last.
+
+        It should when the tokens that the guess is expected to bring are worth more than its step and the longer pass
+        cost. The chance of a guess that is not made yet is that of earlier ones at its depth.
+        """
+        length = draft.num_guesses
+        if length + 2 > self.costs.max_tokens:
+            return False
+        chances = _path_chances(draft, [self.acceptance(draft, node) for node in range(length)])
+        gain = chances[-1] * self._mean_acceptance(draft.source, length)
+        extra_ms = step_ms + self._cost_ms(draft, length + 1) - self._cost_ms(draft, length)
+        return gain / extra_ms > (1.0 + sum(chances)) / (self._cost_ms(draft, length) + length * step_ms)
+
+    def model_rate(self, source: str, step_ms: float, max_depth: int) -> float:
+        """Expected tokens per millisecond with the best drafts of ``source``, the steps of its model included.
+
+        What a step brings is known from earlier drafts only; before there were any it is taken to be good.
+        """
+        best, expected, chance = 0.0, 1.0, 1.0
+        for depth in range(min(max_depth, self.costs.max_tokens - 1)):
+            chance *= self._mean_acceptance(source, depth)
+            expected += chance
+            best = max(best, expected / (self.costs.pass_ms(depth + 2) + (depth + 1) * step_ms))
+        return best
+
+    @property
+    def plain_rate(self) -> float:
+        """Tokens per millisecond without drafts."""
+        return 1.0 / self.costs.pass_ms(1)
+
+    def _mean_acceptance(self, source: str, depth: int) -> float:
+        right, tried = self._by_depth.get((source, depth), (PRIOR_WEIGHT * HOPE, PRIOR_WEIGHT))
+        return right / tried
 
     def _best(self, draft: Draft) -> tuple[int, float]:
         """The number of guesses to check, and its expected rate."""
@@ -121,8 +159,17 @@ class MeasuredPolicy:
         for node in _tried(proposed, right_path, len(written_ids)):
             right, tried = self._count(proposed, node)
             self._counts[_kind(proposed, node)] = (FADE * right + (node in right_path), FADE * tried + 1.0)
+        self._count_depths(proposed, right_path, len(written_ids))
         if timed and self._refresh_costs and not checked.parents:
             self.costs.observe(len(checked.token_ids) + 1, pass_ms)
+
+    def _count_depths(self, draft: Draft, right_path: Sequence[int], num_written: int) -> None:
+        """How far the drafts of a source are right, whatever made them."""
+        tried = _tried(draft, right_path, num_written)
+        depths = depths_of(draft.parents) if draft.parents else range(draft.num_guesses)
+        for depth in {depths[node] for node in tried}:
+            right, all_ = self._by_depth.get((draft.source, depth), (PRIOR_WEIGHT * HOPE, PRIOR_WEIGHT))
+            self._by_depth[draft.source, depth] = (FADE * right + (depth < len(right_path)), FADE * all_ + 1.0)
 
     def _count(self, draft: Draft, node: int) -> tuple[float, float]:
         """(right, tried) so far; before anything was seen what the drafter estimates, which then fades too."""

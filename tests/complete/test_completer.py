@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from completiond.complete.completer import Completer
-from completiond.complete.request import Chunk, Completion, CompletionRequest, DrafterChoice, DrafterStats, Span
+from completiond.complete.request import Chunk, Completion, CompletionRequest, DrafterStats, Span
 from completiond.config import CompletionConfig, Config, ModelConfig, PromptConfig, SpecConfig
 from completiond.engine.sampling_params import SamplingParams
 from completiond.errors import UsageError
+from completiond.spec.drafter_names import DrafterChoice
 from completiond.spec.pass_costs import PassCosts
 from completiond.spec.policy import MeasuredPolicy
 from tests.fake_model import (

@@ -1,0 +1,200 @@
+"""The drafters of one loaded model: made when first asked for, kept from answer to answer.
+
+A model drafter follows the target's cache with one of its own, so there is one of each kind, and every answer that uses
+it goes on where the last one left it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Container
+from pathlib import Path
+
+from torch import Tensor
+
+from completiond.cache.kv import SequenceCache
+from completiond.complete.heads import find_head, measured_acceptances
+from completiond.config import Config
+from completiond.engine.decoder import Decoder
+from completiond.engine.layer_skip import LayerSkip, default_layers
+from completiond.engine.linear import Weight, pack_weight
+from completiond.engine.load import LoadedModel, load_model
+from completiond.engine.source import open_source
+from completiond.errors import UsageError
+from completiond.models.resolve import resolve
+from completiond.paths import Paths
+from completiond.spec.best import BestDrafter
+from completiond.spec.draft_choice import choose_draft
+from completiond.spec.draft_model import DraftModelDrafter
+from completiond.spec.draft_text import DraftText
+from completiond.spec.drafter import Draft, Drafter, NoDrafter
+from completiond.spec.drafter_names import DrafterChoice
+from completiond.spec.eagle import EagleDrafter
+from completiond.spec.eagle_checkpoint import HeadTarget, load_eagle
+from completiond.spec.lookahead import LookaheadDrafter, LookaheadSizes, choose_sizes
+from completiond.spec.medusa import MedusaDrafter
+from completiond.spec.medusa_heads import load_medusa
+from completiond.spec.ngram import NGramDrafter
+from completiond.spec.policy import HOPE, MeasuredPolicy
+from completiond.spec.same_vocabulary import check_same_vocabulary
+from completiond.spec.speedup import RoundCost, constant_acceptance
+
+__all__ = ["Drafters"]
+
+log = logging.getLogger(__name__)
+
+UNMEASURED_SIZES = LookaheadSizes(window=2, levels=3, guesses=2)
+
+
+class Drafters:
+    """Makes the drafter that a request asks for. Not thread-safe: belongs to the engine's thread."""
+
+    def __init__(
+        self,
+        model: LoadedModel,
+        kv: SequenceCache,
+        config: Config,
+        stop_ids: Container[int] = (),
+        model_file: Path | None = None,
+    ) -> None:
+        """``kv``: the target's cache, whose size the drafters' follow. ``stop_ids`` end an answer. ``model_file``: what
+        ``model`` was loaded from, by which its shipped heads are found; None for a model that has none.
+        """
+        self.policy: MeasuredPolicy | None = None
+        self.use_model = False
+        """Whether ``auto`` drafts with the EAGLE head too: see ``prepare``."""
+        self._model = model
+        self._capacity_tokens = kv.capacity_tokens
+        self._config = config
+        self._stop_ids = stop_ids
+        self._model_file = model_file
+        self._made: dict[str, Drafter] = {}
+
+    def get(self, choice: DrafterChoice, text: DraftText | None = None) -> Drafter:
+        """``auto`` is the configured drafter, and the best for the machine when that is ``auto`` too.
+
+        Raises UsageError when what it needs is not set up, and the ModelError that says what is wrong with it.
+        """
+        choice = self._config.spec.drafter if choice == "auto" else choice
+        if choice == "none":
+            return NoDrafter()
+        if choice == "auto":
+            copies = self._ngram(text)
+            if self.policy is None or not self.use_model:
+                return copies
+            return BestDrafter(copies, self.eagle(), self.policy)
+        if choice == "ngram":
+            return self._ngram(text)
+        if choice == "eagle":
+            return self.eagle()
+        if choice not in self._made:
+            makers: dict[str, Callable[[], Drafter]] = {
+                "draft": self._draft_model,
+                "medusa": self._medusa,
+                "lookahead": self._lookahead,
+            }
+            self._made[choice] = makers[choice]()
+        return self._made[choice]
+
+    def eagle(self) -> EagleDrafter:
+        """The EAGLE drafter, loaded when first asked for. Raises UsageError when there is no head."""
+        if "eagle" not in self._made:
+            folder = find_head("eagle", self._config.spec.eagle_head, self._model_file)
+            if folder is None:
+                raise UsageError(
+                    "There is no EAGLE head for this model.",
+                    "Train one with `completiond train eagle`, and name its folder in spec.eagle_head.",
+                )
+            head = load_eagle(folder, self._head_target())
+            self._made["eagle"] = EagleDrafter(head, self._capacity_tokens, self._goes_on)
+        drafter = self._made["eagle"]
+        assert isinstance(drafter, EagleDrafter), "made here"
+        return drafter
+
+    def prepare(self) -> None:
+        """Load what the settings ask for, once the machine is measured: ``auto`` keeps an EAGLE head only if it pays.
+
+        Raises what ``get`` raises.
+        """
+        if self._config.spec.drafter != "auto":
+            self.get("auto")
+            return
+        folder = find_head("eagle", self._config.spec.eagle_head, self._model_file)
+        if folder is None or self.policy is None or not isinstance(self._model.target, Decoder):
+            return
+        eagle = self.eagle()
+        step_ms = eagle.measure_step_ms()
+        acceptances = measured_acceptances(folder) or constant_acceptance(HOPE, eagle.max_depth)
+        choice = choose_draft(acceptances, RoundCost(self.policy.costs, guess_ms=step_ms))
+        self.use_model = choice.length > 0
+        if not self.use_model:
+            del self._made["eagle"]
+        log.info(
+            "EAGLE head %s: a step takes %.1f ms, expected speedup %.2f: %s", folder.name, step_ms, choice.best_speedup,
+            "in use" if self.use_model else "left out",
+        )  # fmt: skip
+
+    def _ngram(self, text: DraftText | None) -> Drafter:
+        return NGramDrafter(text, self.policy.rate) if self.policy else NGramDrafter(text)
+
+    def _draft_model(self) -> Drafter:
+        name = self._config.spec.draft_model
+        if not name:
+            target = self._decoder("drafts by skipping layers")
+            skipping = LayerSkip(target, default_layers(target.shape.num_layers))
+            return DraftModelDrafter(skipping, self._capacity_tokens, self._goes_on, stop_ids=self._stop_ids)
+        paths = Paths.from_environment()
+        small = load_model(resolve(name, paths), self._config.model, paths.prepared_dir, lambda share, what: None)
+        check_same_vocabulary(
+            self._model.tokenizer, self._model.target.vocab_size, small.tokenizer, small.target.vocab_size,
+            (self._config.model.name, name),
+        )  # fmt: skip
+        return DraftModelDrafter(small.target, self._capacity_tokens, self._goes_on, stop_ids=self._stop_ids)
+
+    def _medusa(self) -> Drafter:
+        folder = find_head("medusa", self._config.spec.medusa_heads, self._model_file)
+        if folder is None:
+            raise UsageError(
+                "There are no Medusa heads for this model.",
+                "Train some with `completiond train medusa`, and name their folder in spec.medusa_heads.",
+            )
+        target = self._decoder("Medusa heads")
+        heads = load_medusa(
+            folder, target.shape.hidden_size, target.vocab_size, target.kernels, target.device, self._lm_head
+        )
+        return MedusaDrafter(heads)
+
+    def _lm_head(self, token_ids: Tensor | None) -> Weight:
+        """The target's product with the vocabulary, or with those of its rows."""
+        target = self._decoder("Medusa heads")
+        if token_ids is None:
+            return target.weights.lm_head
+        if target.shape.tied_embeddings or self._model_file is None:
+            rows = target.weights.embedding[token_ids]
+        else:
+            stored = open_source(self._model_file).tensor("lm_head.weight")
+            assert stored is not None, "a model whose embedding is not its product"
+            rows = stored[token_ids]
+        return pack_weight(target.kernels, rows.float(), target.device)
+
+    def _lookahead(self) -> Drafter:
+        sizes = choose_sizes(self.policy.costs) if self.policy else UNMEASURED_SIZES
+        return LookaheadDrafter(sizes, seed=0, costs=self.policy.costs if self.policy else None)
+
+    def _goes_on(self, draft: Draft, step_ms: float) -> bool:
+        return self.policy is None or self.policy.goes_on(draft, step_ms)
+
+    def _head_target(self) -> HeadTarget:
+        target = self._decoder("EAGLE heads")
+        weights, shape = target.weights, target.shape
+        return HeadTarget(
+            shape.hidden_size, shape.num_layers, target.vocab_size, weights.embedding, weights.lm_head, target.kernels,
+            target.device,
+        )  # fmt: skip
+
+    def _decoder(self, what: str) -> Decoder:
+        if not isinstance(self._model.target, Decoder):
+            raise UsageError(
+                f"{what} need the fast decoder, and this model runs through transformers.", "Use ngram or lookahead."
+            )
+        return self._model.target
