@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from completiond import __version__
-from completiond.commands import bench, daemon, model
+from completiond.commands import bench, daemon, model, train
 from completiond.commands.complete import complete
 from completiond.commands.demo import demo
 from completiond.commands.doctor import doctor
@@ -49,6 +49,7 @@ app.command()(demo)
 app.command()(speedup)
 app.add_typer(model.app, name="model")
 app.add_typer(bench.app, name="bench")
+app.add_typer(train.app, name="train")
 
 
 def main() -> None:

@@ -48,6 +48,11 @@ class Paths:
         return self.cache_dir / "prepared"
 
     @property
+    def heads_dir(self) -> Path:
+        """Drafting heads that were trained here."""
+        return self.cache_dir / "heads"
+
+    @property
     def config_file(self) -> Path:
         """The user's settings (TOML)."""
         return self.config_dir / "config.toml"

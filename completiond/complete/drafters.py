@@ -96,6 +96,14 @@ class Drafters:
             self._made[choice] = makers[choice]()
         return self._made[choice]
 
+    def can(self, choice: DrafterChoice) -> bool:
+        """Whether what ``choice`` needs is set up."""
+        try:
+            self.get(choice)
+        except UsageError:
+            return False
+        return True
+
     def eagle(self) -> EagleDrafter:
         """The EAGLE drafter, loaded when first asked for. Raises UsageError when there is no head."""
         if "eagle" not in self._made:

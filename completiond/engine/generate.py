@@ -26,7 +26,8 @@ StopCheck = Callable[[int], str | None]
 class Step:
     """What one pass did. ``token_ids`` are the new tokens of the answer; the first ``accepted`` came from the draft.
 
-    ``stop_reason`` is set on the last step. A piece of prefill has no tokens.
+    ``draft_ms`` is the part of ``pass_ms`` in which the draft was made. ``stop_reason`` is set on the last step. A
+    piece of prefill has no tokens.
     """
 
     token_ids: tuple[int, ...]
@@ -37,6 +38,7 @@ class Step:
     cached_tokens: int
     stop_reason: str | None = None
     origin: str = ""
+    draft_ms: float = 0.0
 
 
 def generate(
@@ -81,6 +83,7 @@ def generate(
         budget = min(max_draft_tokens, max_tokens - num_emitted - 1)
         proposed = usable(drafter.propose(budget), budget, target.vocab_size, target.trees)
         draft = policy.trim(proposed)
+        draft_ms = (time.perf_counter() - started) * 1e3
 
         # Verify: one pass over what the cache lacks and the draft.
         num_pending = len(pending)
@@ -112,8 +115,9 @@ def generate(
         pass_ms = (time.perf_counter() - started) * 1e3
         policy.observe(proposed, draft, tokens, pass_ms, timed=num_pending == 1)
         yield Step(
-            tuple(emitted), draft.source, draft.num_guesses, len(path), pass_ms, cached_tokens, reason, draft.origin
-        )
+            tuple(emitted), draft.source, draft.num_guesses, len(path), pass_ms, cached_tokens, reason, draft.origin,
+            draft_ms,
+        )  # fmt: skip
         if reason is not None:
             return
 

@@ -40,6 +40,7 @@ class EagleDrafter:
         self.head = head
         self.feature_layers = head.shape.feature_layers
         self.step_ms = 0.0
+        self._num_steps = 0
         self._goes_on = goes_on
         self.max_depth = max_depth
         self._cache = head.new_cache(capacity_tokens + max_depth + 1)
@@ -103,7 +104,7 @@ class EagleDrafter:
             state = self.head.step([0], state, self._cache, row, [row], None, 0)
             self.head.logits(state).max(-1)
             best_ms = min(best_ms, (time.perf_counter() - started) * 1e3)
-        self.step_ms = best_ms
+        self.step_ms, self._num_steps = best_ms, rounds
         return best_ms
 
     def _catch_up(self, known: int) -> Tensor:
@@ -126,4 +127,5 @@ class EagleDrafter:
         return max(self._cache.first, row + 1 - self.head.shape.max_positions)
 
     def _note_step(self, step_ms: float) -> None:
-        self.step_ms += (STEP_WEIGHT if self.step_ms else 1.0) * (step_ms - self.step_ms)
+        self._num_steps += 1
+        self.step_ms += max(STEP_WEIGHT, 1.0 / self._num_steps) * (step_ms - self.step_ms)

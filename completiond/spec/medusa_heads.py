@@ -14,7 +14,7 @@ Layouts of the files, each read strictly (i: head, j: block):
 - ours for small targets, with ``"shared_lm_head": true``: the first without ``i.J.weight``, for the target's own
   product, of whose rows ``token_ids`` may name the ones to use.
 
-How many heads and blocks there are is seen from the tensors: published configurations are wrong about it.
+How many heads and blocks there are is seen from the tensors: a published configuration is wrong about it.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ def _check_config(file: HeadFile, hidden_size: int, vocab_size: int) -> None:
     for key, expected in (("hidden_size", hidden_size), ("vocab_size", vocab_size)):
         if key in file.config and (found := file.number(key)) != expected:
             raise ModelUnsupportedError(f"{file.folder}: {key} is {found}, but the model's is {expected}.", ADVICE)
-    if file.config.get("logit_scale", 1.0) != 1.0:  # vLLM multiplies by it; no published head is known that does
+    if file.config.get("logit_scale", 1.0) != 1.0:  # vLLM multiplies logits by it
         raise ModelUnsupportedError(f"{file.folder}: config.json sets logit_scale.", ADVICE)
 
 

@@ -1,4 +1,4 @@
-"""Which guesses of several heads are worth a place in a tree: the greedy choice of Medusa (arXiv 2401.10774, 2.3.3).
+"""Which guesses of several heads are worth a place in a tree: Medusa's greedy choice (arXiv 2401.10774).
 
 Head d guesses the token at depth d whatever stands before it, so every path through the heads' ranked tokens is a
 possible continuation. A path is right with the product of its tokens' chances, which are counted by head and rank from
@@ -18,7 +18,7 @@ FADE = 0.98
 PRIOR_WEIGHT = 8.0
 """Counts that the first estimate stands for, which then fade too."""
 PRIOR_FIRST = 0.6
-"""First estimate for the best token of the first head; about what the paper reports for its heads."""
+"""First estimate for the best token of the first head."""
 PRIOR_DEPTH = 0.8
 PRIOR_RANK = 0.3
 """Factors for each head and each rank further on. All ranks of a head stay below 1 together: 0.6 / (1 - 0.3)."""

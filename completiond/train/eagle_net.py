@@ -9,7 +9,6 @@ drafting.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -17,16 +16,14 @@ from torch.nn.functional import embedding, silu
 
 from completiond.engine.decoder import rotary_table, rotate
 from completiond.spec.eagle_shape import EagleShape
+from completiond.train.unrolled import Inputs, Unrolled
 
-__all__ = ["EagleNet", "Unrolled"]
+__all__ = ["EagleNet"]
 
 
-@dataclass(frozen=True, slots=True)
-class Unrolled:
-    """A step's logits over the draft vocabulary, float32 [B, P, draft_vocab]: row p guesses token p + 2 + ``step``."""
-
-    step: int
-    logits: Tensor
+class _Norm(nn.RMSNorm):
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x.float())  # half precision would lose what a norm is for
 
 
 class _Attention(nn.Module):
@@ -52,9 +49,9 @@ class _Layer(nn.Module):
         super().__init__()
         self.self_attn = _Attention(shape)
         self.mlp = _Mlp(shape)
-        self.hidden_norm = nn.RMSNorm(shape.hidden_size, shape.rms_eps)
-        self.input_layernorm = nn.RMSNorm(shape.hidden_size, shape.rms_eps)
-        self.post_attention_layernorm = nn.RMSNorm(shape.hidden_size, shape.rms_eps)
+        self.hidden_norm = _Norm(shape.hidden_size, shape.rms_eps)
+        self.input_layernorm = _Norm(shape.hidden_size, shape.rms_eps)
+        self.post_attention_layernorm = _Norm(shape.hidden_size, shape.rms_eps)
 
 
 class EagleNet(nn.Module):
@@ -66,17 +63,17 @@ class EagleNet(nn.Module):
         self.shape = shape
         self.fc = nn.Linear(shape.feature_width, shape.hidden_size, bias=False)
         self.midlayer = _Layer(shape)
-        self.norm = nn.RMSNorm(shape.hidden_size, shape.rms_eps)
+        self.norm = _Norm(shape.hidden_size, shape.rms_eps)
         self.lm_head = nn.Linear(shape.hidden_size, shape.draft_vocab_size, bias=False)
         self._embedding_weight = embedding_weight
 
-    def unroll(self, features: Tensor, ids: Tensor, num_steps: int) -> Iterator[Unrolled]:
-        """``features`` float32 [B, T, feature_width] and ``ids`` [B, T] of the same places; P = T - ``num_steps``."""
-        shape, layer = self.shape, self.midlayer
+    def unroll(self, inputs: Inputs, num_steps: int) -> Iterator[Unrolled]:
+        """See HeadNet.unroll."""
+        shape, layer, ids = self.shape, self.midlayer, inputs.ids
         batch, length = ids.shape
         places = length - num_steps
         table = rotary_table(shape.head_dim, shape.rope_theta, length)[:, None]
-        hidden = self.fc(features[:, :places])
+        hidden = self.fc(inputs.features[:, :places])
         causal = torch.ones(places, places, dtype=torch.bool).tril()
         own_keys: list[Tensor] = []
         own_values: list[Tensor] = []

@@ -8,6 +8,7 @@ from completiond.bench.edits.desk import ARMS
 from completiond.bench.edits.events import generate_events
 from completiond.bench.edits.report import model_json, oracle_json
 from completiond.bench.edits.run import run_model, run_oracle
+from completiond.bench.model_run import compare
 from completiond.complete.completer import Completer
 from completiond.complete.prompt import PromptBudget
 from completiond.paths import Paths
@@ -32,6 +33,6 @@ def test_oracle_edits(default_completer: Completer, model_paths: Paths) -> None:
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 def test_the_model_s_answers_do_not_change(temperature: float, tiny_completer: Completer, model_paths: Paths) -> None:
     events = generate_events(model_paths, limit=8, whole_lines=True, projects=["httpx"])
-    result = model_json(list(run_model(events, tiny_completer, 24, temperature)))["classes"]["all"]
+    result = model_json(list(run_model(events, tiny_completer, 24, temperature, compare)))["classes"]["all"]
     assert result["equal"] == result["events"] == 8
     assert result["tokens_per_pass"] > 1.0

@@ -341,7 +341,6 @@ def test_a_draft_never_outgrows_the_cache(length: int) -> None:
 
     assert proposal(drafter, prompt) == ANSWER[: max(0, min(6, 7 - length))]
     assert drafter.kv.num_tokens <= 6
-
     # and a shorter prompt finds it as good as new
     assert proposal(drafter, [13, 0], budget=2) == [1, 2]
 

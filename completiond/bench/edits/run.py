@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from completiond.bench.edits.desk import ARMS, Desk
 from completiond.bench.edits.event import EditEvent
 from completiond.bench.edits.look_up import LookUp
 from completiond.bench.edits.oracle import OracleTarget
-from completiond.bench.model_run import ModelRun, compare
+from completiond.bench.model_run import Decode
 from completiond.complete.completer import Completer
 from completiond.complete.prompt import PromptBudget, build_prompt
 from completiond.complete.tokens import TextTokenizer
@@ -34,6 +35,8 @@ LOOK_UP = "look-up"
 """Name of the tallies of a plain prompt look-up in the edited file, with the text deleted in it."""
 CPU = "cpu"
 """Name of the tallies of the last arm with CPU_COSTS_MS."""
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -130,10 +133,15 @@ def _end_after(num_tokens: int) -> Callable[[int], str | None]:
 
 
 def run_model(
-    events: Iterable[EditEvent], completer: Completer, max_tokens: int, temperature: float, kind: str | None = None
-) -> Iterator[ModelRun]:
-    """The real model's own answers, ``max_tokens`` each with no stop rule, on the same prompt cache; to events of one
-    ``kind``, if given, though all are followed.
+    events: Iterable[EditEvent],
+    completer: Completer,
+    max_tokens: int,
+    temperature: float,
+    decode: Decode[T],
+    kind: str | None = None,
+) -> Iterator[T]:
+    """The real model's own answers, ``max_tokens`` each with no stop rule; to events of one ``kind``, if given, though
+    all are followed.
     """
     desk = Desk(completer.tokenizer)
     sampler = Sampler(SamplingParams(temperature=temperature, seed=0))
@@ -142,7 +150,7 @@ def run_model(
         assert text is not None, "the last arm has all sources"
         if kind not in (None, event.kind):
             continue
-        yield compare(event.kind, event.prefix, event.suffix, text, completer, sampler, max_tokens)
+        yield decode(event.kind, event.prefix, event.suffix, text, completer, sampler, max_tokens)
 
 
 def _drafter(arm: str, text: DraftText | None, policy: MeasuredPolicy) -> Drafter:

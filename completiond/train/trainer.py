@@ -1,4 +1,4 @@
-"""Train an EAGLE head on cached features for a given time; a run that is broken off goes on where it was saved."""
+"""Train a head on cached features for a given time; a run that is broken off goes on where it was saved."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from completiond.train.draft_vocab import DraftVocab
-from completiond.train.eagle_loss import AcceptanceTally, Batch, unrolled_loss
-from completiond.train.eagle_net import EagleNet
 from completiond.train.features import FeatureStore, Shard
+from completiond.train.loss import AcceptanceTally, Batch, unrolled_loss
+from completiond.train.unrolled import HeadNet, Inputs
 
-__all__ = ["EagleTrainer", "Report", "TrainSettings", "feature_scale"]
+__all__ = ["HeadTrainer", "Report", "TrainSettings", "feature_scale"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +51,18 @@ def feature_scale(shard: Shard) -> Tensor:
     return shard.features.float().flatten(0, 1).pow(2).mean(0).sqrt() + 1e-3
 
 
-class EagleTrainer:
-    """Owns the network, the optimisers and the place in the data. ``rows``: the target's rows of the draft vocabulary,
-    float32 [draft_vocab, hidden_size]. ``choose`` gives the target's choices int64 [N] for states [N, hidden_size].
+class HeadTrainer:
+    """Owns the network, the optimisers and the place in the data.
+
+    ``scale`` float32 [width]: what features are divided by. ``choose`` gives the target's choices int64 [N] for states
+    float32 [N, hidden_size].
     """
 
     def __init__(
         self,
-        net: EagleNet,
+        net: HeadNet,
         vocab: DraftVocab,
-        rows: Tensor,
+        vocab_size: int,
         scale: Tensor,
         store: FeatureStore,
         held_out: FeatureStore,
@@ -70,16 +72,15 @@ class EagleTrainer:
         self.net = net
         self.vocab = vocab
         self.settings = settings
-        self._rows = rows
         self._scale = scale
         self._store = store
         self._held_out = held_out
         self._choose = choose
-        self._from_target = vocab.from_target(net.shape.vocab_size)
-        net.lm_head.weight.requires_grad_(
-            False
-        )  # the target's own rows: a good classifier already, and a third less work
-        parameters = [parameter for parameter in net.parameters() if parameter.requires_grad]
+        self._from_target = vocab.from_target(vocab_size)
+        assert isinstance(net, torch.nn.Module), "a network of torch's"
+        self._module: torch.nn.Module = net
+        net.lm_head.weight.requires_grad_(False)  # a good classifier already, and a third less work
+        parameters = [parameter for parameter in self._module.parameters() if parameter.requires_grad]
         matrices = [parameter for parameter in parameters if parameter.ndim == 2]
         vectors = [parameter for parameter in parameters if parameter.ndim == 1]
         self._optimisers: list[torch.optim.Optimizer] = [
@@ -120,16 +121,15 @@ class EagleTrainer:
             for index in range(self._held_out.num_shards):
                 shard = self._held_out.load(index)
                 for first in range(0, shard.ids.shape[0], 4):
-                    ids, last = shard.ids[first : first + 4].long(), shard.last[first : first + 4]
-                    choices = self._choose(last.flatten(0, 1)).view(ids.shape)
-                    features = shard.features[first : first + 4].float() / self._scale
-                    tally.add(self.net, ids, features, choices, self.vocab.token_ids)
+                    inputs = self._inputs(shard, torch.arange(first, min(first + 4, shard.ids.shape[0])))
+                    choices = self._choose(inputs.last.flatten(0, 1)).view(inputs.ids.shape)
+                    tally.add(self.net, inputs, choices, self.vocab.token_ids)
         return tally.acceptances
 
     def save(self, checkpoint: Path) -> None:
         """Write all that a resumed run needs, whole or not at all."""
         state = {
-            "net": self.net.state_dict(),
+            "net": self._module.state_dict(),
             "optimisers": [optimiser.state_dict() for optimiser in self._optimisers],
             "progress": torch.tensor([self.seconds, self.batches, self.tokens], dtype=torch.float64),
         }
@@ -140,7 +140,7 @@ class EagleTrainer:
     def resume(self, checkpoint: Path) -> None:
         """Go on from ``save``."""
         state = torch.load(checkpoint, weights_only=True)
-        self.net.load_state_dict(state["net"])
+        self._module.load_state_dict(state["net"])
         for optimiser, saved in zip(self._optimisers, state["optimisers"], strict=True):
             optimiser.load_state_dict(saved)
         seconds, batches, tokens = state["progress"].tolist()
@@ -160,7 +160,7 @@ class EagleTrainer:
             with self._arithmetic():
                 loss = unrolled_loss(self.net, self._batch(shard, some), self.settings.num_steps)
             loss.backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
+            torch.nn.utils.clip_grad_norm_(self._module.parameters(), 1.0)
             for optimiser in self._optimisers:
                 optimiser.step()
                 optimiser.zero_grad(set_to_none=True)
@@ -170,10 +170,13 @@ class EagleTrainer:
         return losses
 
     def _batch(self, shard: Shard, some: Tensor) -> Batch:
-        ids = shard.ids[some].long()
+        inputs = self._inputs(shard, some)
         with torch.no_grad():
-            teacher = linear(shard.last[some].float(), self._rows).float().log_softmax(-1)
-        return Batch(ids, shard.features[some].float() / self._scale, teacher, self._from_target[ids] >= 0)
+            teacher = self.net.lm_head(inputs.last).float().log_softmax(-1)
+        return Batch(inputs, teacher, self._from_target[inputs.ids] >= 0)
+
+    def _inputs(self, shard: Shard, some: Tensor) -> Inputs:
+        return Inputs(shard.ids[some].long(), shard.features[some].float() / self._scale, shard.last[some].float())
 
     def _set_rates(self, seconds: float) -> None:
         """Warm up, then fall in a straight line to nothing at the end of the time."""

@@ -1,4 +1,4 @@
-"""What a head is trained for and measured by, step by step of the training-time test."""
+"""What a head is trained for and measured by, step by step."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from completiond.train.eagle_net import EagleNet
+from completiond.train.unrolled import HeadNet, Inputs
 
 __all__ = ["AcceptanceTally", "Batch", "unrolled_loss"]
 
@@ -17,26 +17,24 @@ STEP_DECAY = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """``ids`` int64 [B, T]; ``features`` float32 [B, T, width], each channel divided by its usual size; ``teacher``
-    [B, T, draft_vocab], logarithms of the target's probabilities within the draft vocabulary; ``inside`` bool [B, T]:
-    which tokens of the text are in it.
+    """``teacher`` [B, T, draft_vocab]: logarithms of the target's probabilities within the draft vocabulary;
+    ``inside`` bool [B, T]: which tokens of the text are in it.
     """
 
-    ids: Tensor
-    features: Tensor
+    inputs: Inputs
     teacher: Tensor
     inside: Tensor
 
 
-def unrolled_loss(net: EagleNet, batch: Batch, num_steps: int) -> Tensor:
+def unrolled_loss(net: HeadNet, batch: Batch, num_steps: int) -> Tensor:
     """Cross-entropy with the target's distribution, over ``num_steps`` steps with falling weights.
 
     Places whose next token lies outside of the draft vocabulary teach nothing: what the target thinks there is mostly
     outside too.
     """
-    places = batch.ids.shape[1] - num_steps
-    loss = batch.features.new_zeros(())
-    for unrolled in net.unroll(batch.features, batch.ids, num_steps):
+    places = batch.inputs.ids.shape[1] - num_steps
+    loss = batch.teacher.new_zeros(())
+    for unrolled in net.unroll(batch.inputs, num_steps):
         first = 1 + unrolled.step
         teacher = batch.teacher[:, first : first + places]
         # The token guessed at the last place of the last step lies behind the sample: its place is left out.
@@ -56,14 +54,14 @@ class AcceptanceTally:
         self.tried = [0] * num_steps
         self.right = [0] * num_steps
 
-    def add(self, net: EagleNet, ids: Tensor, features: Tensor, choices: Tensor, token_ids: Tensor) -> None:
+    def add(self, net: HeadNet, inputs: Inputs, choices: Tensor, token_ids: Tensor) -> None:
         """Count a batch. ``choices`` int64 [B, T]: the target's likeliest next token of all; ``token_ids``: the
         target's ids of the draft vocabulary.
         """
-        num_steps = len(self.tried)
+        num_steps, ids = len(self.tried), inputs.ids
         places = ids.shape[1] - num_steps
         counted = torch.ones(ids.shape[0], places, dtype=torch.bool)
-        for unrolled in net.unroll(features, ids, num_steps):
+        for unrolled in net.unroll(inputs, num_steps):
             first = 1 + unrolled.step
             counted &= ids[:, first : first + places] == choices[:, first - 1 : first - 1 + places]
             right = token_ids[unrolled.logits.argmax(-1)] == choices[:, first : first + places]

@@ -1,0 +1,82 @@
+"""What a training run is asked to do, and whether this machine has room for it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from completiond.engine.shape import DecoderShape
+from completiond.errors import DiskFullError, UsageError
+from completiond.models.disk import format_bytes, free_bytes
+
+__all__ = ["HeadKind", "TrainPlan", "check_room"]
+
+HeadKind = Literal["eagle", "medusa"]
+
+FEATURE_SHARE = 0.4
+"""Of the time: with so many features they are learnt two to four times each, which new ones would hardly beat."""
+FEATURE_TOKENS_PER_SECOND = 4000
+"""More than a CPU reads; what the room on the disk is reckoned by."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainPlan:
+    """``hours``: all in all. ``folder``: where the head goes; what a run needs on the way is kept in ``work`` in it.
+
+    ``draft_vocab_size`` and ``intermediate_size`` make an EAGLE head of the default model 38 MB. ``max_tokens`` of
+    features are computed at most.
+    """
+
+    kind: HeadKind
+    folder: Path
+    hours: float
+    num_tokens: int = 512
+    draft_vocab_size: int = 8192
+    intermediate_size: int = 2432
+    num_heads: int = 4
+    num_held_out_shards: int = 6
+    max_tokens: int = 4_000_000
+
+    @property
+    def work(self) -> Path:
+        """Features, vocabulary and checkpoint."""
+        return self.folder / "work"
+
+
+def check_room(plan: TrainPlan, shape: DecoderShape) -> None:
+    """Raise DiskFullError or UsageError that says how much is missing, before hours are spent."""
+    width = shape.hidden_size * (4 if plan.kind == "eagle" else 1)
+    seconds = plan.hours * 3600 * FEATURE_SHARE
+    tokens = min(plan.max_tokens, int(seconds * FEATURE_TOKENS_PER_SECOND))
+    disk_bytes = tokens * (2 * width + 4)
+    if (free := free_bytes(plan.folder)) < disk_bytes:
+        raise DiskFullError(
+            f"Features of {tokens} tokens take up to {format_bytes(disk_bytes)}, and {format_bytes(free)} are free.",
+            "Give --out on a larger disk, or a smaller --max-tokens.",
+        )
+    # Of the network: weights, gradients and moments; of a batch: logits, probabilities and gradients of each step.
+    parameters = shape.hidden_size * (8 * shape.hidden_size + 3 * plan.intermediate_size + plan.draft_vocab_size)
+    batch = 2 * plan.num_tokens * plan.draft_vocab_size * 4 * 12
+    needed_bytes = 16 * parameters + batch
+    available = available_bytes()
+    if available is not None and available < needed_bytes:
+        raise UsageError(
+            f"Training takes about {format_bytes(needed_bytes)} of memory, and {format_bytes(available)} are free.",
+            "Close other programs, or ask for a smaller --draft-vocab.",
+        )
+
+
+def available_bytes() -> int | None:
+    """Memory that programs can still get; None where the system does not say."""
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        return None
