@@ -69,6 +69,7 @@ class SpecConfig(_Section):
     eagle_head: str = Field(
         "", description="Folder of an EAGLE head; empty: the one that comes with the model, if any."
     )
+    draft_width: int = Field(1, ge=1, le=8, description="Guesses below each token: above 1, heads draft trees.")
     medusa_heads: str = Field("", description="Folder of Medusa heads; empty: those that come with the model, if any.")
     draft_model: str = Field("", description="A smaller model, named as in model.name; empty: half the model's layers.")
     max_draft_tokens: int = Field(31, ge=1, le=63)

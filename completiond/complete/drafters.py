@@ -114,7 +114,9 @@ class Drafters:
                     "Train one with `completiond train eagle`, and name its folder in spec.eagle_head.",
                 )
             head = load_eagle(folder, self._head_target())
-            self._made["eagle"] = EagleDrafter(head, self._capacity_tokens, self._goes_on)
+            self._made["eagle"] = EagleDrafter(
+                head, self._capacity_tokens, self._goes_on, width=self._config.spec.draft_width
+            )
         drafter = self._made["eagle"]
         assert isinstance(drafter, EagleDrafter), "made here"
         return drafter
@@ -170,7 +172,7 @@ class Drafters:
         heads = load_medusa(
             folder, target.shape.hidden_size, target.vocab_size, target.kernels, target.device, self._lm_head
         )
-        return MedusaDrafter(heads)
+        return MedusaDrafter(heads, self._config.spec.draft_width)
 
     def _lm_head(self, token_ids: Tensor | None) -> Weight:
         """The target's product with the vocabulary, or with those of its rows."""

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from completiond.spec.drafter import NO_DRAFT, Draft, Verified
 from completiond.spec.eagle_head import EagleHead
+from completiond.spec.eagle_tree import grow_tree
 
 __all__ = ["EagleDrafter"]
 
@@ -25,7 +26,7 @@ STEP_WEIGHT = 0.05
 
 
 class EagleDrafter:
-    """A Drafter of chains. ``goes_on`` is asked before each step whether one more guess is worth its time."""
+    """A Drafter. ``goes_on`` is asked before each step whether one more guess is worth its time."""
 
     source = "eagle"
 
@@ -35,15 +36,19 @@ class EagleDrafter:
         capacity_tokens: int,
         goes_on: Callable[[Draft, float], bool] = lambda draft, step_ms: True,
         max_depth: int = MAX_DEPTH,
+        width: int = 1,
     ) -> None:
-        """``capacity_tokens``: of the target's cache. ``goes_on`` gets the draft so far and the time of a step."""
+        """``capacity_tokens``: of the target's cache. ``goes_on`` gets the draft so far and the time of a step.
+        ``width`` above 1 drafts trees (eagle_tree.py), without asking ``goes_on``.
+        """
         self.head = head
         self.feature_layers = head.shape.feature_layers
         self.step_ms = 0.0
         self._num_steps = 0
         self._goes_on = goes_on
         self.max_depth = max_depth
-        self._cache = head.new_cache(capacity_tokens + max_depth + 1)
+        self._width = width
+        self._cache = head.new_cache(capacity_tokens + max_depth * width + 1)
         width = head.shape.target_hidden_size if head.shape.version == 1 else head.shape.hidden_size
         self._states = torch.zeros(capacity_tokens, width, dtype=head.kernels.dtype, device=head.device)
         self._ids: list[int] = []
@@ -77,10 +82,13 @@ class EagleDrafter:
     def propose(self, budget: int) -> Draft:
         """See Drafter.propose: the likeliest token of each step, with the head's probability of it."""
         known = len(self._ids) - 1  # the newest token has no feature yet
-        budget = min(budget, self.max_depth)
+        budget = budget if self._width > 1 else min(budget, self.max_depth)
         if budget < 1 or self._num_seen < known or known <= self._cache.first:
             return NO_DRAFT
         state = self._catch_up(known)
+        if self._width > 1:
+            first_key = self._first_key(known)
+            return grow_tree(self.head, state, self._cache, known, first_key, budget, self.max_depth, self._width)
         tokens: list[int] = []
         chances: list[float] = []
         while True:

@@ -17,7 +17,7 @@ def usable(draft: Draft, budget: int, vocab_size: int, trees: bool) -> Draft:
         token_ids = draft.token_ids[:budget]
         return draft.cut(next((i for i, token in enumerate(token_ids) if not 0 <= token < vocab_size), len(token_ids)))
     carried = list(range(draft.num_guesses, len(draft.token_ids)))
-    if len(carried) > budget or not trees or not all(0 <= draft.token_ids[node] < vocab_size for node in carried):
+    if len(carried) > budget or not trees or not all(_is_sound(draft, node, vocab_size) for node in carried):
         carried = []
     kept: list[int] = []
     siblings: set[tuple[int, int]] = set()
@@ -31,3 +31,9 @@ def usable(draft: Draft, budget: int, vocab_size: int, trees: bool) -> Draft:
             kept.append(node)
     chosen = draft.select([*kept, *carried])
     return chosen if trees else Draft(chosen.token_ids, chosen.probabilities, draft.source, draft.origin, draft.match)
+
+
+def _is_sound(draft: Draft, node: int, vocab_size: int) -> bool:
+    """Whether a carried token is one of the target's, and hangs below what is known or an earlier carried one."""
+    parent = draft.parents[node]
+    return 0 <= draft.token_ids[node] < vocab_size and (parent == -1 or draft.num_guesses <= parent < node)
