@@ -24,18 +24,22 @@ from completiond.engine.target import TargetModel
 from completiond.spec.draft_text import DraftText
 from completiond.spec.drafter import Drafter, NoDrafter
 from completiond.spec.drafter_names import DrafterChoice
+from completiond.spec.policy import Policy
+from completiond.spec.tree import ancestors_of
 
 __all__ = ["BlockCheck", "TokenCheck", "check_blocks", "check_tokens"]
 
 BUDGET = PromptBudget(prefix_tokens=256, suffix_tokens=96)
 CLIENT = "lossless"
+TREES = (2, 7, 16, 31)
 PREFILL_PIECES = (1, 2, 3, 5, 8, 13, 21, 32)
 
 
 @dataclass(frozen=True, slots=True)
 class TokenCheck:
-    """One prompt decoded plainly and with a drafter. ``equal`` compares all token ids."""
+    """One prompt decoded plainly and with ``drafter``. ``equal`` compares all token ids."""
 
+    drafter: str
     mode: str
     temperature: float
     equal: bool
@@ -49,32 +53,37 @@ def check_tokens(
     completer: Completer,
     num_prompts: int,
     max_tokens: int,
-    drafter: DrafterChoice = "ngram",
+    drafters: Sequence[DrafterChoice] = ("ngram",),
     on_check: Callable[[TokenCheck], None] = lambda check: None,
 ) -> list[TokenCheck]:
     """Decode ``num_prompts`` places, alternately as a fill and prefix-only, at temperature 0 and at 0.8 with a fixed
     seed.
 
-    Fills draft from the open document too, in which what followed on the line was just deleted. The drafted run
-    starts on whatever the cache holds from the runs before it, the plain one on an empty cache; no stop rule ends
-    either, so that all ``max_tokens`` are compared.
+    Fills draft from the open document too, in which what followed on the line was just deleted. Drafted runs start on
+    whatever the cache holds from the runs before them, the plain one on an empty cache; no stop rule ends any, so that
+    all ``max_tokens`` are compared. Copies are checked as far as the measured policy wants, a model's guesses as far as
+    they are likely at all: a guess that is left out proves nothing.
     """
     checks = []
     for index, place in enumerate(code_places(num_prompts)):
         fim = completer.fim if index % 2 == 0 else None
+        mode = "fill" if fim else "prefix-only"
         prompt = build_prompt(place.prefix, place.suffix, completer.tokenizer, fim, BUDGET)
         for temperature in (0.0, 0.8):
             sampler = Sampler(SamplingParams(temperature=temperature, seed=index))
-            text = _open(completer, place) if fim else None
-            drafted_ids, drafted_figures = _decode(
-                completer, prompt, completer.drafters.get(drafter, text), sampler, max_tokens
-            )
-            completer.dictionary.close_client(CLIENT)
+            drafted = {}
+            for name in drafters:
+                text = _open(completer, place) if fim else None
+                policy = completer.policy if name in ("ngram", "auto") else None
+                drafter = completer.drafters.get(name, text)
+                drafted[name] = _decode(completer, prompt, drafter, sampler, max_tokens, policy)
+                completer.dictionary.close_client(CLIENT)
             completer.kv.rollback(0)
-            plain_ids, _ = _decode(completer, prompt, NoDrafter(), sampler, max_tokens)
-            mode = "fill" if fim else "prefix-only"
-            checks.append(TokenCheck(mode, temperature, drafted_ids == plain_ids, len(plain_ids), *drafted_figures))
-            on_check(checks[-1])
+            plain_ids, _ = _decode(completer, prompt, NoDrafter(), sampler, max_tokens, None)
+            for name, (token_ids, figures) in drafted.items():
+                equal = token_ids == plain_ids
+                checks.append(TokenCheck(name, mode, temperature, equal, len(plain_ids), *figures))
+                on_check(checks[-1])
     return checks
 
 
@@ -90,7 +99,7 @@ def _open(completer: Completer, place: CodePlace) -> DraftText:
 
 
 def _decode(
-    completer: Completer, prompt: Prompt, drafter: Drafter, sampler: Sampler, max_tokens: int
+    completer: Completer, prompt: Prompt, drafter: Drafter, sampler: Sampler, max_tokens: int, policy: Policy | None
 ) -> tuple[list[int], tuple[int, int, int]]:
     """Token ids, and passes, drafted, accepted."""
     drafter.reset(prompt.prefix_ids, (prompt.suffix_ids,))
@@ -98,7 +107,7 @@ def _decode(
         step
         for step in generate(
             completer.target, completer.kv, prompt.token_ids, drafter, sampler, lambda token_id: None, max_tokens,
-            completer.config.spec.max_draft_tokens, completer.policy,
+            completer.config.spec.max_draft_tokens, policy,
         )
         if step.token_ids
     ]  # fmt: skip
@@ -115,7 +124,7 @@ class BlockCheck:
 
 
 def check_blocks(target: TargetModel[Any], num_tokens: int = 160, seed: int = 0) -> list[BlockCheck]:
-    """Compare logits bit for bit: blocks of 1 to 32, random chunking, rollback of rejected tokens, a cache hit."""
+    """Compare logits bit for bit: blocks of 1 to 32, trees, random chunking, rollback, a cache hit."""
     randomness = random.Random(seed)
     ids = [randomness.randrange(target.vocab_size // 2) for _ in range(num_tokens)]
     kv = target.new_cache(num_tokens + 64)
@@ -141,6 +150,8 @@ def check_blocks(target: TargetModel[Any], num_tokens: int = 160, seed: int = 0)
                 f"block of {size}", difference(target.forward(ids[start : start + size], kv, size).logits, start)
             )
         )
+    if target.trees:
+        checks += [BlockCheck(f"tree of {size}", _tree_difference(target, ids, size, randomness)) for size in TREES]
     checks.append(BlockCheck("one prefill", whole([num_tokens])))
     checks.append(BlockCheck("random chunks", whole(randomness.choices(PREFILL_PIECES, k=num_tokens))))
     wrong = [(token_id + 1) % target.vocab_size for token_id in ids]
@@ -155,3 +166,21 @@ def check_blocks(target: TargetModel[Any], num_tokens: int = 160, seed: int = 0)
         BlockCheck("after a cache hit", difference(target.forward(ids[start:], kv, num_tokens - start).logits, start))
     )
     return checks
+
+
+def _tree_difference(target: TargetModel[Any], ids: Sequence[int], size: int, randomness: random.Random) -> float:
+    """Rows of a random tree behind ``ids``, and the row behind one of its paths, against their paths as text."""
+    token_ids = [randomness.randrange(target.vocab_size // 2) for _ in range(size)]
+    parents = [randomness.randint(-1, node - 1) for node in range(size)]
+    kv = target.new_cache(len(ids) + size + 1)
+    target.forward(ids[:-1], kv, 0)
+    rows = target.forward([ids[-1], *token_ids], kv, size, (), parents).logits
+    worst = 0.0
+    for node in range(size):
+        path = [*ancestors_of(node, parents), node]
+        fresh = target.new_cache(len(ids) + size + 1)
+        row = target.forward([*ids, *(token_ids[index] for index in path)], fresh, 1).logits[0]
+        worst = max(worst, float((rows[node] - row).abs().max()))
+    kv.accept(path, [token_ids[index] for index in path])
+    behind = target.forward(ids[:1], kv, 1).logits
+    return max(worst, float((behind - target.forward(ids[:1], fresh, 1).logits).abs().max()))

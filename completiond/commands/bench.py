@@ -14,7 +14,7 @@ from completiond.commands.errors import reports_errors
 from completiond.config import load_config
 from completiond.errors import CompletiondError, UsageError
 from completiond.paths import Paths
-from completiond.spec.drafter_names import DRAFTERS
+from completiond.spec.drafter_names import DRAFTERS, DrafterChoice
 
 if TYPE_CHECKING:
     from completiond.complete.completer import Completer
@@ -24,6 +24,10 @@ __all__ = ["app"]
 app = typer.Typer(help="Benchmarks and proofs on this machine.", no_args_is_help=True)
 
 Model = Annotated[str | None, typer.Option("--model", help="Another model than the configured one.")]
+Drafter = Annotated[
+    list[str] | None,
+    typer.Option("--drafter", help="Only this one; may be given several times [default: all that are set up]."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Only the line of JSON on standard output.")]
 
 
@@ -55,32 +59,33 @@ def lossless(
     model: Model = None,
     prompts: Annotated[int, typer.Option(min=1, help="Places in real files; half as fills, half prefix-only.")] = 40,
     tokens: Annotated[int, typer.Option(min=1, max=512, help="Tokens decoded for each.")] = 64,
+    drafter: Drafter = None,
 ) -> None:
-    """Prove that the drafter changes no token, and, where the engine is exact, no bit of any logit. Exit status 1 if
+    """Prove that no drafter changes a token, and, where the engine is exact, no bit of any logit. Exit status 1 if
     not.
     """
     from completiond.bench.lossless import check_blocks, check_tokens
     from completiond.bench.report import print_report
 
     completer = _open(model)
+    names = _drafters(completer, drafter)
     with Console(stderr=True).status("decoding") as status:
-        done = itertools.count(1)
+        done, count = itertools.count(1), 2 * prompts * len(names)
         checks = check_tokens(
-            completer, prompts, tokens, on_check=lambda check: status.update(f"decoding {next(done)}/{2 * prompts}")
+            completer, prompts, tokens, names, lambda check: status.update(f"decoding {next(done)}/{count}")
         )
         blocks = check_blocks(completer.target)
-    view = Table(title=f"{completer.config.model.name}: n-gram drafts against plain decoding on an empty cache")
-    for name in ("prompts", "temperature", "equal", "tokens", "tokens/pass", "accepted/drafted"):
+    view = Table(title=f"{completer.config.model.name}: drafted against plain decoding on an empty cache")
+    for name in ("drafter", "prompts", "temperature", "equal", "tokens", "tokens/pass", "accepted/drafted"):
         view.add_column(name, justify="right")
-    for mode in ("fill", "prefix-only"):
-        for temperature in (0.0, 0.8):
-            rows = [check for check in checks if check.mode == mode and check.temperature == temperature]
-            if rows:
-                count, passes = sum(row.tokens for row in rows), sum(row.passes for row in rows)
-                view.add_row(
-                    mode, str(temperature), f"{sum(row.equal for row in rows)}/{len(rows)}", str(count),
-                    f"{count / passes:.2f}", f"{sum(row.accepted for row in rows)}/{sum(row.drafted for row in rows)}",
-                )  # fmt: skip
+    for name, mode, temperature in itertools.product(names, ("fill", "prefix-only"), (0.0, 0.8)):
+        rows = [one for one in checks if (one.drafter, one.mode, one.temperature) == (name, mode, temperature)]
+        if rows:
+            count, passes = sum(row.tokens for row in rows), sum(row.passes for row in rows)
+            view.add_row(
+                name, mode, str(temperature), f"{sum(row.equal for row in rows)}/{len(rows)}", str(count),
+                f"{count / passes:.2f}", f"{sum(row.accepted for row in rows)}/{sum(row.drafted for row in rows)}",
+            )  # fmt: skip
     worst = max(blocks, key=lambda block: block.max_difference)
     view.caption = (
         f"{len(blocks)} block shapes, chunkings, rollbacks and cache hits: "
@@ -181,9 +186,7 @@ def infill(
 def drafters(
     as_json: AsJson = False,
     model: Model = None,
-    drafter: Annotated[
-        list[str] | None, typer.Option(help="Only this one, and none; may be given several times.", show_default=False)
-    ] = None,
+    drafter: Drafter = None,
     limit: Annotated[int, typer.Option(min=1, help="Places of each kind of work.")] = 24,
     tokens: Annotated[int, typer.Option(min=2, max=512, help="Tokens decoded for each.")] = 64,
     temperature: Annotated[float, typer.Option(min=0.0)] = 0.0,
@@ -197,11 +200,8 @@ def drafters(
     from completiond.bench.drafters import all_work, drafters_json, drafters_table, flat_costs
     from completiond.bench.report import print_report
 
-    if unknown := [name for name in drafter or () if name not in DRAFTERS]:
-        raise UsageError(f"--drafter {unknown[0]} is not known.", f"Use {', '.join(DRAFTERS)}.")
     completer = _open(model)
-    names = [name for name in DRAFTERS if (name in drafter if drafter else completer.drafters.can(name))]
-    names = [*(name for name in names if name != "none"), "none"]
+    names = [*_drafters(completer, drafter), "none"]
     runs = []
     with (
         Console(stderr=True).status("reading") as status,
@@ -241,6 +241,14 @@ def keystroke() -> None:
     from completiond.bench.keystroke import main
 
     main()
+
+
+def _drafters(completer: Completer, asked: list[str] | None) -> list[DrafterChoice]:
+    """Those asked for, or all that are set up; without none."""
+    if unknown := [name for name in asked or () if name not in DRAFTERS]:
+        raise UsageError(f"--drafter {unknown[0]} is not known.", f"Use {', '.join(DRAFTERS)}.")
+    names = [name for name in DRAFTERS if name != "none"]
+    return [name for name in names if (name in asked if asked else completer.drafters.can(name))]
 
 
 def _open(model: str | None) -> Completer:

@@ -69,8 +69,8 @@ def _train(
     paths = Paths.from_environment()
     config = load_config(paths.config_file).with_model(model)
     model_file = resolve(config.model.name, paths)
-    folder = out or paths.heads_dir / f"{Path(config.model.name).stem}-{kind}"
-    plan = TrainPlan(kind, folder.absolute(), hours, draft_vocab_size=draft_vocab, max_tokens=max_tokens)
+    folder = (out or paths.heads_dir / f"{Path(config.model.name).name.removesuffix('.gguf')}-{kind}").absolute()
+    plan = TrainPlan(kind, folder, hours, draft_vocab_size=draft_vocab, max_tokens=max_tokens)
     if plan.work.exists() and not resume:
         raise UsageError(f"{folder} holds a run already.", "Go on with it by --resume, or give another --out.")
     from completiond.complete.open_completer import open_completer
@@ -79,7 +79,7 @@ def _train(
     from completiond.train.corpus import find_corpus
     from completiond.train.run import train_head
 
-    console = Console(stderr=True, highlight=False)
+    console = Console(stderr=True, highlight=False, markup=False)
     exclusions = Exclusions(config.exclude.globs, config.exclude.gitignore)
     corpus = find_corpus(data, exclusions)
     console.print(
@@ -93,7 +93,7 @@ def _train(
         trained = train_head(plan, completer, model_file, corpus, resume, console.print)
     except KeyboardInterrupt:
         raise fail("interrupted. What was done is kept: add --resume to go on.", 130) from None
-    card = write_card(trained, plan, completer, corpus, console.print)
+    card = write_card(trained, plan, completer, model_file, corpus, console.print)
     setting = {"eagle": "eagle_head", "medusa": "medusa_heads"}[kind]
     typer.echo(card.read_text(encoding="utf-8"))
     typer.echo(f'The head is in {folder}. To use it, set in config.toml under [spec]: {setting} = "{folder}"')

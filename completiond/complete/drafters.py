@@ -96,6 +96,11 @@ class Drafters:
             self._made[choice] = makers[choice]()
         return self._made[choice]
 
+    @property
+    def loaded(self) -> tuple[str, ...]:
+        """Names of those that hold memory now."""
+        return tuple(self._made)
+
     def can(self, choice: DrafterChoice) -> bool:
         """Whether what ``choice`` needs is set up."""
         try:

@@ -64,6 +64,7 @@ class EagleDrafter:
         same = next((i for i in range(limit) if self._ids[i] != prompt_ids[i]), limit)
         if same < num_cached_tokens:  # the target read something without us: nothing is known of it, begin behind it
             same = self._cache.first = num_cached_tokens
+        self._cache.first = min(self._cache.first, same)  # what is read from here on is known again
         self._num_seen = same
         # The last entry of the shared part was made with the token that followed then.
         self._num_rows = max(self._cache.first, min(self._num_rows, same - 1))
@@ -89,19 +90,18 @@ class EagleDrafter:
         if self._width > 1:
             first_key = self._first_key(known)
             return grow_tree(self.head, state, self._cache, known, first_key, budget, self.max_depth, self._width)
-        tokens: list[int] = []
-        chances: list[float] = []
-        while True:
-            chance, draft_id = torch.softmax(self.head.logits(state)[0], -1).max(-1)
-            tokens.append(self.head.target_id(int(draft_id)))
-            chances.append(float(chance))
-            draft = Draft(tuple(tokens), tuple(chances), self.source, confident=True)
-            if len(tokens) == budget or not self._goes_on(draft, self.step_ms):
-                return draft
+        guess, chance = self._guess(state)
+        draft = NO_DRAFT
+        while chance > 0.0:  # which NaN is not
+            draft = Draft((*draft.token_ids, guess), (*draft.probabilities, chance), self.source, confident=True)
+            if draft.num_guesses == budget or not self._goes_on(draft, self.step_ms):
+                break
             started = time.perf_counter()
-            row = known + len(tokens) - 1
-            state = self.head.step(tokens[-1:], state, self._cache, row, [row], None, self._first_key(row))
+            row = known + draft.num_guesses - 1
+            state = self.head.step([guess], state, self._cache, row, [row], None, self._first_key(row))
+            guess, chance = self._guess(state)
             self._note_step((time.perf_counter() - started) * 1e3)
+        return draft
 
     def measure_step_ms(self, rounds: int = 6) -> float:
         """Time a step on this machine, the shortest of ``rounds``, and remember it; to be called before any text."""
@@ -110,10 +110,15 @@ class EagleDrafter:
         for row in range(rounds):
             started = time.perf_counter()
             state = self.head.step([0], state, self._cache, row, [row], None, 0)
-            self.head.logits(state).max(-1)
+            self._guess(state)
             best_ms = min(best_ms, (time.perf_counter() - started) * 1e3)
         self.step_ms, self._num_steps = best_ms, rounds
         return best_ms
+
+    def _guess(self, state: Tensor) -> tuple[int, float]:
+        """The likeliest token behind ``state`` and its probability; waits for the device."""
+        chance, draft_id = torch.softmax(self.head.logits(state)[0], -1).max(-1)
+        return self.head.target_id(int(draft_id)), float(chance)
 
     def _catch_up(self, known: int) -> Tensor:
         """Enter all tokens up to the newest; the state behind it, [1, hidden_size]."""
@@ -124,7 +129,7 @@ class EagleDrafter:
         mask = None
         if count > 1:
             mask = torch.ones(count, known - first_key, dtype=torch.bool, device=self.head.device)
-            mask = mask.tril(start - first_key)
+            mask = mask.tril(start - first_key).triu(start - first_key - self.head.shape.max_positions + 1)
         positions = range(start, known)
         states = self.head.step(ids, self._states[start:known], self._cache, start, positions, mask, first_key)
         self._num_rows = known

@@ -41,7 +41,7 @@ def load_eagle(folder: Path, target: HeadTarget) -> EagleHead:
     and ModelCorruptError for a file that cannot be read.
     """
     file = HeadFile.read(folder)
-    names = our_names(file.tensors)
+    names = our_names(file)
     shape = read_shape(file, names, target.hidden_size, target.num_layers)
     tensors = take(folder, names, expected_tensors(shape, names))
     _check_fit(folder, shape, tensors, target)
@@ -63,6 +63,9 @@ def _check_fit(folder: Path, shape: EagleShape, tensors: Mapping[str, Tensor], t
         )
     if shape.version == 1 and shape.vocab_size != target.vocab_size:
         refuse(f"its vocabulary has {shape.vocab_size} tokens, the model's {target.vocab_size}")
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() == (name in ("d2t", "t2d")):
+            refuse(f"the tensor {name} is {tensor.dtype}")
     if "d2t" in tensors:
         ids = tensors["d2t"].long() + torch.arange(shape.draft_vocab_size)
         if not bool((ids[1:] > ids[:-1]).all()) or not 0 <= int(ids[0]) <= int(ids[-1]) < shape.vocab_size:
@@ -81,7 +84,7 @@ def _weights(shape: EagleShape, tensors: Mapping[str, Tensor], target: HeadTarge
         return pack_weight(kernels, torch.cat([tensors[f"midlayer.{name}.weight"].float() for name in names]), device)
 
     modern = shape.version == 3
-    norms = ["norm_before_fc"] if shape.norm_before_fc else []
+    norms = ["input_norm"] if shape.norm_before_fc else []
     if shape.fc_norms:
         norms = [f"fc_norm.{index}" for index in range(len(shape.feature_layers))]
     own_embedding = tensors.get("embed_tokens.weight")

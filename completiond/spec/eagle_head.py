@@ -95,7 +95,8 @@ class EagleHead:
         """
         shape, weights, kernels = self.shape, self.weights, self.kernels
         count = len(token_ids)
-        ids = torch.tensor(list(token_ids), device=self.device)
+        last_id = weights.embedding.shape[0] - 1  # a head's own may lack the newest of the target's tokens
+        ids = torch.tensor([min(token_id, last_id) for token_id in token_ids], device=self.device)
         tokens = embedding(ids, weights.embedding).to(kernels.dtype)
         if shape.version == 3:
             assert weights.input_norm is not None, "EAGLE-3 has one"

@@ -67,8 +67,9 @@ def grow_tree(
         first = len(nodes)
         nodes += _children(head, output, [(node, depth, nodes[node].product) for node in frontier], width)
         frontier = sorted(range(first, len(nodes)), key=lambda node: -nodes[node].product)[:width]
-    # A child is never likelier than its parent, and comes after it: the best are closed under parents.
-    best = sorted(range(len(nodes)), key=lambda node: (-nodes[node].product, node))[:budget]
+    # A child is never likelier than its parent, and comes after it: the best are closed under parents. NaN is no chance.
+    found = [node for node in range(len(nodes)) if nodes[node].product > 0.0]
+    best = sorted(found, key=lambda node: (-nodes[node].product, node))[:budget]
     place = {-1: -1} | {node: index for index, node in enumerate(best)}
     return Draft(
         tuple(nodes[node].token_id for node in best),
@@ -81,7 +82,7 @@ def grow_tree(
 
 def _children(head: EagleHead, states: Tensor, parents: list[tuple[int, int, float]], width: int) -> list[_Node]:
     """The likeliest tokens behind each of ``states``; ``parents``: node, depth of its children and its product."""
-    chances, draft_ids = torch.softmax(head.logits(states), -1).topk(width)
+    chances, draft_ids = torch.softmax(head.logits(states), -1).topk(min(width, head.shape.draft_vocab_size))
     found = []
     for (parent, depth, product), row, ids in zip(parents, chances.tolist(), draft_ids.tolist(), strict=True):
         for chance, draft_id in zip(row, ids, strict=True):

@@ -46,11 +46,43 @@ class HeadFile:
         raise ModelUnsupportedError(f"{folder} holds no drafting head: {wanted} is missing.", ADVICE)
 
     def number(self, key: str, default: int | None = None) -> int:
-        """A whole number of the configuration. Raises ModelUnsupportedError when it is none, or missing."""
-        value = self.config.get(key, default)
+        """A whole number of the configuration, ``default`` where it says nothing or null.
+
+        Raises ModelUnsupportedError when it is no number above 0, or missing without a default.
+        """
+        value = self._said(key, default)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise ModelUnsupportedError(f"{self.folder}: config.json says {key} is {value!r}.", ADVICE)
+            raise self._refused(key, value)
         return value
+
+    def decimal(self, key: str, default: float) -> float:
+        """A number above 0; else as ``number``."""
+        value = self._said(key, default)
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0.0 < value < float("inf"):
+            raise self._refused(key, value)
+        return float(value)
+
+    def switch(self, key: str, default: bool = False) -> bool:
+        """True or false; else as ``number``."""
+        value = self._said(key, default)
+        if not isinstance(value, bool):
+            raise self._refused(key, value)
+        return value
+
+    def table(self, key: str) -> dict[str, Any]:
+        """A part of the configuration, empty where it says nothing; else as ``number``."""
+        value = self._said(key, {})
+        if not isinstance(value, dict):
+            raise self._refused(key, value)
+        return value
+
+    def _said(self, key: str, default: object) -> Any:
+        value = self.config.get(key)
+        return default if value is None else value
+
+    def _refused(self, key: str, value: object) -> ModelUnsupportedError:
+        said = f"config.json does not say {key}" if value is None else f"config.json says {key} is {value!r}"
+        return ModelUnsupportedError(f"{self.folder}: {said}.", ADVICE)
 
 
 def take(folder: Path, tensors: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from completiond.bench.drafters import DrafterRun, drafters_json, run_drafters
 from completiond.complete.completer import Completer
+from completiond.config import PromptConfig
 from completiond.engine.sampling import Sampler
 from completiond.engine.sampling_params import SamplingParams
 from completiond.spec.drafter_names import DrafterChoice
@@ -47,13 +48,24 @@ def _runs(
 
 
 def write_card(
-    trained: TrainedHead, plan: TrainPlan, completer: Completer, corpus: Corpus, say: Callable[[str], None]
+    trained: TrainedHead,
+    plan: TrainPlan,
+    completer: Completer,
+    model_file: Path,
+    corpus: Corpus,
+    say: Callable[[str], None],
 ) -> Path:
-    """Measure, and write ``card.md`` into the head's folder; returns its path."""
+    """Measure, and write ``card.md`` into the head's folder; returns its path. ``model_file``: what ``completer``'s
+    model was loaded from.
+    """
     say("measuring the head in the engine")
     field = "eagle_head" if plan.kind == "eagle" else "medusa_heads"
     spec = completer.config.spec.model_copy(update={field: str(plan.folder)})
-    own = Completer(completer.model, completer.config.model_copy(update={"spec": spec}))
+    room = completer.kv.capacity_tokens - TOKENS - 8  # for a prompt, as in Completer.prompt
+    suffix_tokens = min(completer.config.prompt.suffix_tokens, room // 4)
+    prefix_tokens = min(completer.config.prompt.prefix_tokens, room - suffix_tokens)
+    prompt = PromptConfig(prefix_tokens=prefix_tokens, suffix_tokens=suffix_tokens)
+    own = Completer(completer.model, completer.config.model_copy(update={"spec": spec, "prompt": prompt}), model_file)
     own.policy = completer.policy
     result = measure_head(own, corpus, plan.kind)
     file = plan.folder / "card.md"

@@ -68,20 +68,26 @@ class Corpus:
 def find_corpus(paths: Sequence[Path], exclusions: Exclusions, held_out_share: float = 0.1) -> Corpus:
     """The code under ``paths``. Each is a repository when it looks like a project, else each folder in it is one.
 
-    Which repositories are held out depends on their names only; at least one is. Raises UsageError when there are
-    fewer than two repositories, since then nothing can be held out, or a path does not exist.
+    Which repositories are held out depends on their names only; at least one is. A folder that is named twice, or lies in another
+    one's, counts once. Raises UsageError when there are fewer than two repositories, since then nothing can be held
+    out, or a path does not exist.
     """
-    found: list[Repository] = []
+    folders: dict[Path, Path] = {}
     for path in paths:
         if not path.is_dir():
             raise UsageError(f"{path} is not a folder.", "Give folders of source code.")
         for folder in _projects(path.absolute()):
-            files = tuple(sorted(_code_files(folder, exclusions)))
-            if files:
-                found.append(Repository(folder.name, folder, files))
+            folders.setdefault(folder.resolve(), folder)
+    found: list[Repository] = []
+    for real, folder in folders.items():
+        inner = any(parent in folders for parent in real.parents)  # else a file could be learnt from and held out
+        files = () if inner else tuple(sorted(_code_files(folder, exclusions)))
+        if files:
+            found.append(Repository(folder.name, folder, files))
     if len(found) < 2:
         raise UsageError(
-            f"{len(found)} repositories with code were found, and one has to be held out to measure on.",
+            f"There is {'one repository' if found else 'no repository'} with code, and one has to be held out to"
+            " measure on.",
             "Give at least two, or a folder that holds several.",
         )
     ranked = sorted(found, key=lambda one: hashlib.sha256(one.name.encode()).hexdigest())
@@ -92,7 +98,8 @@ def find_corpus(paths: Sequence[Path], exclusions: Exclusions, held_out_share: f
 def _projects(path: Path) -> list[Path]:
     if any((path / mark).exists() for mark in PROJECT_MARKS):
         return [path]
-    return sorted(child for child in path.iterdir() if child.is_dir() and not child.name.startswith(".")) or [path]
+    folders = [child for child in path.iterdir() if child.is_dir() and not child.is_symlink()]
+    return sorted(folder for folder in folders if not folder.name.startswith(".")) or [path]
 
 
 def _code_files(folder: Path, exclusions: Exclusions) -> Iterator[Path]:
@@ -112,8 +119,9 @@ def _read(file: Path) -> str | None:
         text = file.read_text(encoding="utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except (OSError, UnicodeDecodeError):
         return None
-    if not MIN_CHARS <= len(text) <= MAX_CHARS or max(map(len, text.split("\n"))) > MAX_LINE_CHARS:
-        return None
     lines = text.split("\n")
-    secret = secret_lines(lines)
-    return "\n".join(line for number, line in enumerate(lines) if number not in secret) if secret else text
+    if len(text) > MAX_CHARS or max(map(len, lines)) > MAX_LINE_CHARS:
+        return None
+    if secret := secret_lines(lines):
+        text = "\n".join(line for number, line in enumerate(lines) if number not in secret)
+    return text if len(text) >= MIN_CHARS else None

@@ -55,9 +55,12 @@ class FeatureStore:
         folder.mkdir(parents=True, exist_ok=True)
         about = folder / "settings.json"
         ours = json.loads(json.dumps(asdict(settings)))
-        if about.exists() and json.loads(about.read_text()) != ours:
+        if not about.exists():
+            partial = about.with_suffix(".partial")
+            partial.write_text(json.dumps(ours))
+            partial.replace(about)
+        elif json.loads(about.read_text()) != ours:
             raise UsageError(f"{folder} holds features of another run.", "Give another folder, or remove this one.")
-        about.write_text(json.dumps(ours))
 
     @property
     def num_shards(self) -> int:
@@ -91,7 +94,7 @@ class FeatureStore:
         layers = (*self.settings.feature_layers, NORMED)
         features = target.forward(sample.token_ids, kv, 0, layers).features
         assert features is not None, "features were asked for"
-        return features.to(torch.bfloat16)
+        return features.to("cpu", torch.bfloat16)
 
     def _write(self, number: int, rows: Sequence[Tensor], samples: Sequence[Sample]) -> None:
         width = rows[0].shape[1] // (len(self.settings.feature_layers) + 1)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from completiond.engine.shape import DecoderShape
 from completiond.errors import DiskFullError, UsageError
-from completiond.models.disk import format_bytes, free_bytes
+from completiond.models.disk import folder_bytes, format_bytes, free_bytes
 
 __all__ = ["HeadKind", "TrainPlan", "check_room"]
 
@@ -50,7 +50,7 @@ def check_room(plan: TrainPlan, shape: DecoderShape) -> None:
     width = shape.hidden_size * (4 if plan.kind == "eagle" else 1)
     seconds = plan.hours * 3600 * FEATURE_SHARE
     tokens = min(plan.max_tokens, int(seconds * FEATURE_TOKENS_PER_SECOND))
-    disk_bytes = tokens * (2 * width + 4)
+    disk_bytes = tokens * (2 * width + 4) - folder_bytes(plan.work)  # what is there need not be written again
     if (free := free_bytes(plan.folder)) < disk_bytes:
         raise DiskFullError(
             f"Features of {tokens} tokens take up to {format_bytes(disk_bytes)}, and {format_bytes(free)} are free.",

@@ -115,7 +115,7 @@ def _vocabulary(plan: TrainPlan, completer: Completer, corpus: Corpus, say: Say)
         always = [token_id for token_id in completer.tokenizer.control_ids if token_id < vocab_size]
         vocab = DraftVocab.most_frequent(counts, plan.draft_vocab_size, always, vocab_size)
         plan.work.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps({"ids": vocab.token_ids.tolist(), "coverage": vocab.coverage}))
+        _write_whole(file, json.dumps({"ids": vocab.token_ids.tolist(), "coverage": vocab.coverage}))
     stored = json.loads(file.read_text())
     return DraftVocab(torch.tensor(stored["ids"]), stored["coverage"])
 
@@ -146,7 +146,7 @@ def _features(plan: TrainPlan, completer: Completer, corpus: Corpus, say: Say) -
         started = time.monotonic()
         for number in one.grow(target, samples):
             now_s = spent_s + time.monotonic() - started
-            clock.write_text(str(now_s))
+            _write_whole(clock, str(now_s))
             say(f"features of {number * SAMPLES_PER_SHARD * plan.num_tokens} tokens in {one.folder.name}")
             if number >= limit or now_s >= budget_s:
                 break
@@ -170,7 +170,7 @@ def _network(
     if plan.kind == "medusa":
         return MedusaNet(target.shape.hidden_size, plan.num_heads, 1, rows), torch.ones(())
     shape = head_shape(target.shape, plan.intermediate_size, vocab.token_ids.numel(), plan.num_tokens)
-    net = EagleNet(shape, target.weights.embedding)
+    net = EagleNet(shape, target.weights.embedding.cpu())
     scale = feature_scale(store.load(0))
     start_from_target(net, source, target.shape.num_layers, rows, scale[-target.shape.hidden_size :])
     return net, scale
@@ -178,10 +178,17 @@ def _network(
 
 def _chooser(target: Decoder) -> Callable[[Tensor], Tensor]:
     def choose(states: Tensor) -> Tensor:
-        rows = target.kernels.rows(states.to(target.kernels.dtype))
-        return target.kernels.linear(rows, target.weights.lm_head).argmax(-1)
+        rows = target.kernels.rows(states.to(target.device, target.kernels.dtype))
+        return target.kernels.linear(rows, target.weights.lm_head).argmax(-1).cpu()
 
     return choose
+
+
+def _write_whole(file: Path, text: str) -> None:
+    """A run may be broken off at any time, and what it left is read by the next."""
+    partial = file.with_suffix(".partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(file)
 
 
 def _sign(plan: TrainPlan, model_file: Path, acceptances: tuple[float, ...]) -> None:

@@ -96,7 +96,17 @@ class HeadTrainer:
         self._randomness = random.Random(0)
 
     def run(self, checkpoint: Path, on_report: Callable[[Report], None]) -> None:
-        """Train until the time is over; ``on_report`` is called now and then, after a checkpoint was saved."""
+        """Train until the time is over; ``on_report`` is called now and then, after a checkpoint was saved.
+
+        One is saved too when it is broken off by Ctrl-C.
+        """
+        try:
+            self._run(checkpoint, on_report)
+        except KeyboardInterrupt:
+            self.save(checkpoint)
+            raise
+
+    def _run(self, checkpoint: Path, on_report: Callable[[Report], None]) -> None:
         total_s = self.settings.hours * 3600
         losses: list[float] = []
         saved_s = self.seconds
@@ -105,8 +115,10 @@ class HeadTrainer:
                 self._queue = list(range(self._store.num_shards))
                 self._randomness.shuffle(self._queue)
             started = time.monotonic()
-            losses += self._learn(self._store.load(self._queue.pop()), total_s - self.seconds)
-            self.seconds += time.monotonic() - started
+            try:
+                losses += self._learn(self._store.load(self._queue.pop()), total_s - self.seconds)
+            finally:
+                self.seconds += time.monotonic() - started
             if self.seconds - saved_s >= self.settings.save_minutes * 60 or self.seconds >= total_s:
                 saved_s = self.seconds
                 self.save(checkpoint)

@@ -12,6 +12,7 @@ from completiond.engine.generate import generate
 from completiond.engine.sampling import Sampler
 from completiond.engine.sampling_params import SamplingParams
 from completiond.spec.drafter import Draft, NoDrafter, TextDrafter, Verified
+from completiond.spec.drafter_names import DrafterChoice
 
 pytestmark = pytest.mark.model
 
@@ -25,6 +26,16 @@ def test_drafts_change_no_token(model: str, num_prompts: int, max_tokens: int, r
     assert [check for check in checks if not check.equal] == []
     assert all(check.tokens == max_tokens for check in checks)
     assert sum(check.accepted for check in checks) > 0, "something was drafted, or nothing is proved"
+
+
+def test_no_drafter_changes_a_token(tiny_completer: Completer) -> None:
+    """Those that need no head; with heads of random weights, tests/spec compare the others."""
+    names: tuple[DrafterChoice, ...] = ("draft", "lookahead", "ngram")
+    checks = check_tokens(tiny_completer, 4, 24, names)
+    assert len(checks) == len(names) * 2 * 4
+    assert [check for check in checks if not check.equal] == []
+    for name in names:
+        assert sum(check.drafted for check in checks if check.drafter == name) > 0, name
 
 
 @pytest.mark.parametrize("model", ["default", "tiny"])
