@@ -67,8 +67,8 @@ def grow_tree(
         first = len(nodes)
         nodes += _children(head, output, [(node, depth, nodes[node].product) for node in frontier], width)
         frontier = sorted(range(first, len(nodes)), key=lambda node: -nodes[node].product)[:width]
-    # A child is never likelier than its parent, and comes after it: the best are closed under parents. NaN is no chance.
-    found = [node for node in range(len(nodes)) if nodes[node].product > 0.0]
+    # A child is never likelier than its parent, and comes after it: the best are closed under parents.
+    found = [node for node in range(len(nodes)) if nodes[node].product > 0.0]  # which NaN is not
     best = sorted(found, key=lambda node: (-nodes[node].product, node))[:budget]
     place = {-1: -1} | {node: index for index, node in enumerate(best)}
     return Draft(

@@ -68,9 +68,9 @@ class Corpus:
 def find_corpus(paths: Sequence[Path], exclusions: Exclusions, held_out_share: float = 0.1) -> Corpus:
     """The code under ``paths``. Each is a repository when it looks like a project, else each folder in it is one.
 
-    Which repositories are held out depends on their names only; at least one is. A folder that is named twice, or lies in another
-    one's, counts once. Raises UsageError when there are fewer than two repositories, since then nothing can be held
-    out, or a path does not exist.
+    Which repositories are held out depends on their names only; at least one is. A folder that is named twice, or lies
+    in another one's, counts once. Raises UsageError when there are fewer than two repositories, since then nothing can
+    be held out, or a path does not exist.
     """
     folders: dict[Path, Path] = {}
     for path in paths:

@@ -14,7 +14,7 @@ from torch import Tensor
 from completiond.engine.linear import FloatKernels, Kernels, pack_weight
 from completiond.spec.eagle_checkpoint import HeadTarget
 
-__all__ = ["FLOAT", "Sizes", "config_of", "eagle1", "eagle3", "head_target", "randoms", "write"]
+__all__ = ["CPU", "FLOAT", "Sizes", "Tensors", "config_of", "eagle1", "eagle3", "head_target", "randoms", "write"]
 
 FLOAT = FloatKernels(torch.float32)
 CPU = torch.device("cpu")
@@ -39,7 +39,7 @@ class Sizes:
 
 
 def randoms(generator: torch.Generator, *shape: int, scale: float = 1.0) -> Tensor:
-    return torch.randn(*shape, generator=generator) * scale * shape[-1] ** -0.5
+    return torch.randn(*shape, generator=generator).mul_(scale * shape[-1] ** -0.5)
 
 
 def layer(sizes: Sizes, width: int, generator: torch.Generator) -> Tensors:
