@@ -55,8 +55,8 @@ def train_head(
 ) -> TrainedHead:
     """Train a head for ``completer``'s model. ``say`` is told what is going on, a line at a time.
 
-    Raises UsageError when ``plan.folder`` holds another run, or one that was not asked to be resumed; and what
-    ``check_room`` raises.
+    Raises UsageError when ``plan.folder`` holds another run, or one that was not asked to be resumed, or one of other
+    repositories; and what ``check_room`` raises.
     """
     target = completer.target
     if not isinstance(target, Decoder):
@@ -64,6 +64,7 @@ def train_head(
     if plan.work.exists() and not resume:
         raise UsageError(f"{plan.folder} holds a run already.", "Go on with it by --resume, or give another --out.")
     check_room(plan, target.shape)
+    _check_corpus(plan, corpus)
     vocab = _vocabulary(plan, completer, corpus, say)
     store, held_out = _features(plan, completer, corpus, say)
     source = open_source(model_file)
@@ -100,6 +101,17 @@ def _num_steps(plan: TrainPlan) -> int:
     return 3 if plan.kind == "eagle" else plan.num_heads
 
 
+def _check_corpus(plan: TrainPlan, corpus: Corpus) -> None:
+    """With others than the run was begun with, one that is held out now could have been learnt from."""
+    file = plan.work / "corpus.json"
+    names = [[one.name for one in repositories] for repositories in (corpus.training, corpus.held_out)]
+    if not file.exists():
+        plan.work.mkdir(parents=True, exist_ok=True)
+        _write_whole(file, json.dumps(names))
+    elif json.loads(file.read_text(encoding="utf-8")) != names:
+        raise UsageError(f"{plan.folder} was begun with other repositories.", "Give the same --data, or another --out.")
+
+
 def _vocabulary(plan: TrainPlan, completer: Completer, corpus: Corpus, say: Say) -> DraftVocab:
     file = plan.work / "vocabulary.json"
     if not file.exists():
@@ -114,7 +126,6 @@ def _vocabulary(plan: TrainPlan, completer: Completer, corpus: Corpus, say: Say)
         vocab_size = completer.target.vocab_size
         always = [token_id for token_id in completer.tokenizer.control_ids if token_id < vocab_size]
         vocab = DraftVocab.most_frequent(counts, plan.draft_vocab_size, always, vocab_size)
-        plan.work.mkdir(parents=True, exist_ok=True)
         _write_whole(file, json.dumps({"ids": vocab.token_ids.tolist(), "coverage": vocab.coverage}))
     stored = json.loads(file.read_text())
     return DraftVocab(torch.tensor(stored["ids"]), stored["coverage"])
@@ -153,7 +164,7 @@ def _features(plan: TrainPlan, completer: Completer, corpus: Corpus, say: Say) -
         if one.num_shards == 0:
             raise UsageError(
                 f"The code is too little for one shard of {SAMPLES_PER_SHARD} samples of {plan.num_tokens} tokens.",
-                "Give more, or larger, repositories.",
+                "Give more, or larger, repositories, and another --out.",
             )
     return store, held_out
 

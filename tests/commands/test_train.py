@@ -141,7 +141,8 @@ def test_a_model_that_is_not_there(home: Path) -> None:
 def test_an_existing_run_is_not_overwritten(home: Path, model: Path) -> None:
     make_repositories(home / "code")
     own, default = home / "own", home / "cache" / "heads" / "small-0.5b-medusa"
-    for folder, arguments in ((own, ["--out", own]), (default, [])):
+    places: dict[Path, list[str | Path]] = {own: ["--out", own], default: []}
+    for folder, arguments in places.items():
         (folder / "work").mkdir(parents=True)
         err = refused("medusa", "--model", model, "--data", home / "code", *arguments)
         assert err == f"completiond: {folder} holds a run already. Go on with it by --resume, or give another --out.\n"
@@ -164,7 +165,7 @@ def test_no_room_is_one_line(home: Path, model: Path, short_work: None, monkeypa
 def test_from_source_code_to_a_head_through_ctrl_c(
     home: Path, model: Path, short_work: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_repositories(home / "code", ("[ant]", "bee", "cat"))
+    make_repositories(home / "code", ("[bat]", "bee", "cat"))
     monkeypatch.chdir(home)
     command = ("eagle", "--model", model, "--data", home / "code", "--out", "my/head", *SIZES)
     folder, calls = home / "my" / "head", []
@@ -179,7 +180,7 @@ def test_from_source_code_to_a_head_through_ctrl_c(
         patch.setattr("completiond.train.trainer.unrolled_loss", interrupted)
         code, out, err = run(*command)
     assert (code, out) == (130, "")
-    assert err.splitlines()[0].startswith("2 repositories to learn from; held out to measure on: ")
+    assert err.splitlines()[0] == "2 repositories to learn from; held out to measure on: [bat]"
     assert err.splitlines()[-1] == "completiond: interrupted. What was done is kept: add --resume to go on."
     assert (folder / "work" / "features" / "000000.safetensors").is_file()
     assert (folder / "work" / "checkpoint.pt").is_file()
@@ -194,5 +195,5 @@ def test_from_source_code_to_a_head_through_ctrl_c(
     assert out == (folder / "card.md").read_text() + (
         f'\nThe head is in {folder}. To use it, set in config.toml under [spec]: eagle_head = "{folder}"\n'
     )
-    assert "[ant]" in out
+    assert "Held out: [bat].\n\nTrained on: " in out
     assert (folder / "model.safetensors").is_file()

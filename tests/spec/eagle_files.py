@@ -42,9 +42,9 @@ def randoms(generator: torch.Generator, *shape: int, scale: float = 1.0) -> Tens
     return torch.randn(*shape, generator=generator).mul_(scale * shape[-1] ** -0.5)
 
 
-def layer(sizes: Sizes, width: int, generator: torch.Generator) -> Tensors:
+def layer(sizes: Sizes, width: int, generator: torch.Generator, scale: float) -> Tensors:
     def product(rows: int, columns: int) -> Tensor:
-        return randoms(generator, rows, columns, scale=1.5)
+        return randoms(generator, rows, columns, scale=scale)
 
     return {
         "midlayer.self_attn.q_proj.weight": product(sizes.heads * sizes.dim, width),
@@ -68,7 +68,7 @@ def eagle3(sizes: Sizes, seed: int = 0, reduced: bool = True) -> Tensors:
     width = sizes.hidden
     tensors = {
         "fc.weight": randoms(generator, width, sizes.num_features * width),
-        **layer(sizes, 2 * width, generator),
+        **layer(sizes, 2 * width, generator, scale=1.5),
         "midlayer.hidden_norm.weight": norm(generator, width),
         "midlayer.input_layernorm.weight": norm(generator, width),
         "norm.weight": norm(generator, width),
@@ -83,14 +83,15 @@ def eagle3(sizes: Sizes, seed: int = 0, reduced: bool = True) -> Tensors:
 
 
 def eagle1(sizes: Sizes, seed: int = 0, bias: bool = True) -> Tensors:
+    """Weaker weights than EAGLE-3's: without norms, what is fed back would grow step by step, and so would errors."""
     generator = torch.Generator().manual_seed(seed)
     tensors = {
         "embed_tokens.weight": randoms(generator, sizes.vocab, sizes.hidden, scale=3.0),
-        "fc.weight": randoms(generator, sizes.hidden, 2 * sizes.hidden),
-        **layer(sizes, sizes.hidden, generator),
+        "fc.weight": randoms(generator, sizes.hidden, 2 * sizes.hidden, scale=0.8),
+        **layer(sizes, sizes.hidden, generator, scale=0.9),
     }
     if bias:
-        tensors["fc.bias"] = torch.randn(sizes.hidden, generator=generator)
+        tensors["fc.bias"] = 0.5 * torch.randn(sizes.hidden, generator=generator)
     return {name.replace("midlayer.", "layers.0."): tensor for name, tensor in tensors.items()}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,7 +38,7 @@ def make_model(folder: Path, tied: bool = True) -> Path:
     generator = torch.Generator().manual_seed(5)
 
     def product(rows: int, columns: int) -> Tensor:
-        return torch.randn(rows, columns, generator=generator) * columns**-0.5
+        return torch.randn(rows, columns, generator=generator) / math.sqrt(columns)
 
     def norm() -> Tensor:
         return 1.0 + 0.1 * torch.randn(HIDDEN, generator=generator)

@@ -43,7 +43,7 @@ def test_it_begins_as_the_targets_own_guess(num_layers: int) -> None:
 
 def test_fewer_steps_are_the_first_heads_at_more_places() -> None:
     net, given = net_of(1), inputs()
-    torch.nn.init.normal_(net.heads[0][0].linear.weight)  # type: ignore[index,union-attr,arg-type]
+    torch.nn.init.normal_(net.heads[0][0].linear.weight)  # type: ignore[index]
     (one,) = net.unroll(given, 1)
     assert one.logits.shape == (2, 8, 10)
     first = next(iter(net.unroll(given, HEADS)))

@@ -159,6 +159,8 @@ def test_a_run_that_was_broken_off_in_its_features_goes_on(
     assert "features of 4096 tokens in features" in said
     assert not any("held-out" in line for line in said)
     assert trained.feature_tokens > 2048
+    first, second = (load_file(plan.work / "features" / f"00000{number}.safetensors")["ids"] for number in (0, 1))
+    assert not set(map(tuple, first.tolist())) & set(map(tuple, second.tolist())), "no sample was read twice"
     assert load(plan, target) == 128
 
 
@@ -168,6 +170,23 @@ def test_features_of_another_kind_of_head_are_not_taken(
     run(small_plan("medusa", tmp_path), small_completer, small_model, corpus)
     with pytest.raises(UsageError, match="features of another run"):
         run(small_plan("eagle", tmp_path), small_completer, small_model, corpus, resume=True)
+
+
+def test_a_run_goes_on_with_the_same_repositories_only(
+    small_completer: Completer, small_model: Path, corpus: Corpus, tmp_path: Path
+) -> None:
+    plan = small_plan("medusa", tmp_path / "head")
+    run(plan, small_completer, small_model, corpus)
+    others = [
+        Corpus(corpus.training[:1], corpus.held_out),
+        Corpus((*corpus.held_out, *corpus.training[1:]), corpus.training[:1]),
+        find_corpus([make_repositories(tmp_path / "code", ("ant", "bee", "cat", "dog"))], Exclusions()),
+    ]
+    for other in others:
+        with pytest.raises(UsageError, match=r"was begun with other repositories.*same --data"):
+            run(plan, small_completer, small_model, other, resume=True)
+    moved = find_corpus([make_repositories(tmp_path / "moved")], Exclusions())
+    run(plan, small_completer, small_model, moved, resume=True)
 
 
 def test_too_little_code_is_said(small_completer: Completer, small_model: Path, tmp_path: Path) -> None:

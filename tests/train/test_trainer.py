@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -144,7 +145,7 @@ def test_it_ends_when_its_time_is_over(stores: Stores, tmp_path: Path, clock: Cl
 
 def test_rates_warm_up_and_then_fall(stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rates: list[tuple[float, float]] = []
-    plain_step = torch.optim.Muon.step
+    plain_step: Callable[..., Any] = torch.optim.Muon.step
 
     def step(self: torch.optim.Muon, closure: Any = None) -> Any:
         matrices, vectors = trainer._optimisers
@@ -179,7 +180,7 @@ def test_a_saved_run_goes_on_in_the_same_state(stores: Stores, tmp_path: Path) -
 
 def test_a_resumed_run_learns_as_one_that_was_not_broken_off(stores: Stores, tmp_path: Path) -> None:
     class OneShard(FeatureStore):
-        num_shards = 1  # type: ignore[assignment]
+        num_shards = 1
 
     store = OneShard(stores[0].folder, stores[0].settings)
     states = []
