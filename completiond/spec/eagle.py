@@ -121,19 +121,18 @@ class EagleDrafter:
         return self.head.target_id(int(draft_id)), float(chance)
 
     def _catch_up(self, known: int) -> Tensor:
-        """Enter all tokens up to the newest; the state behind it, [1, hidden_size]."""
-        start = min(self._num_rows, known - 1)
-        ids = self._ids[start + 1 : known + 1]
-        first_key = self._first_key(start)
-        count = known - start
-        mask = None
-        if count > 1:
-            mask = torch.ones(count, known - first_key, dtype=torch.bool, device=self.head.device)
-            mask = mask.tril(start - first_key).triu(start - first_key - self.head.shape.max_positions + 1)
-        positions = range(start, known)
-        states = self.head.step(ids, self._states[start:known], self._cache, start, positions, mask, first_key)
+        """Enter all tokens up to the newest; the state behind it, [1, hidden_size].
+
+        Of those before it only keys and values are needed: a long prompt costs a fraction of the layer.
+        """
+        start, last = min(self._num_rows, known - 1), known - 1
+        if start < last:
+            self.head.enter(
+                self._ids[start + 1 : known], self._states[start:last], self._cache, start, range(start, last)
+            )
         self._num_rows = known
-        return states[-1:]
+        states = self._states[last:known]
+        return self.head.step(self._ids[known:], states, self._cache, last, [last], None, self._first_key(last))
 
     def _first_key(self, row: int) -> int:
         """A head sees no more of the text than it was trained on."""

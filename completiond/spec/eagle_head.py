@@ -83,18 +83,15 @@ class EagleHead:
         return linear(features.to(weights.fc.dtype), weights.fc, weights.fc_bias).to(self.kernels.dtype)
 
     @torch.inference_mode()
-    def step(
-        self, token_ids: Sequence[int], states: Tensor, cache: HeadCache, row: int, positions: Sequence[int],
-        mask: Tensor | None, first_key: int,
-    ) -> Tensor:  # fmt: skip
-        """M entries: tokens, their features or the states before them [M, hidden_size]; their keys go to ``row`` and
-        behind.
+    def enter(
+        self, token_ids: Sequence[int], states: Tensor, cache: HeadCache, row: int, positions: Sequence[int]
+    ) -> tuple[Tensor, Tensor]:
+        """M entries: tokens and their features, or the states before them, [M, hidden_size].
 
-        They attend to rows from ``first_key`` on, where ``mask`` bool [M, keys] allows it (None: all). Returns what the
-        next entries take for their feature, [M, hidden_size].
+        Their keys and values, which depend on nothing else, go to ``row`` and behind. Returns the residual [M,
+        hidden_size] and the queries [M, heads, head_dim].
         """
         shape, weights, kernels = self.shape, self.weights, self.kernels
-        count = len(token_ids)
         last_id = weights.embedding.shape[0] - 1  # a head's own may lack the newest of the target's tokens
         ids = torch.tensor([min(token_id, last_id) for token_id in token_ids], device=self.device)
         tokens = embedding(ids, weights.embedding).to(kernels.dtype)
@@ -103,12 +100,37 @@ class EagleHead:
             assert weights.hidden_norm is not None, "and the other"
             normed = self._norm(states, weights.hidden_norm)
             residual = normed if shape.norm_before_residual else states
-            inputs = kernels.rows(torch.cat((self._norm(tokens, weights.input_norm), normed), -1))
+            inputs = torch.cat((self._norm(tokens, weights.input_norm), normed), -1)
         else:
             both = torch.cat((tokens, states), -1)
-            residual = linear(both.to(weights.fc.dtype), weights.fc, weights.fc_bias).to(kernels.dtype)
-            inputs = kernels.rows(residual)
-        attended = self._attend(inputs, count, cache, row, positions, mask, first_key)
+            inputs = residual = linear(both.to(weights.fc.dtype), weights.fc, weights.fc_bias).to(kernels.dtype)
+        qkv = kernels.linear(kernels.rows(inputs), weights.qkv)
+        qkv = qkv.view(len(token_ids), shape.num_heads + 2 * shape.num_kv_heads, shape.head_dim)
+        num_rotated = shape.num_heads + shape.num_kv_heads
+        cos, sin = self._rotary_rows(positions, cache.capacity_tokens)
+        qk = rotate(qkv[:, :num_rotated], cos, sin)
+        cache.write(row, qk[:, shape.num_heads :], qkv[:, num_rotated:])
+        return residual, qk[:, : shape.num_heads]
+
+    @torch.inference_mode()
+    def step(
+        self, token_ids: Sequence[int], states: Tensor, cache: HeadCache, row: int, positions: Sequence[int],
+        mask: Tensor | None, first_key: int,
+    ) -> Tensor:  # fmt: skip
+        """M entries as in ``enter``, which attend to rows from ``first_key`` on, where ``mask`` bool [M, keys] allows
+        it (None: all). Returns what the next entries take for their feature, [M, hidden_size].
+        """
+        shape, weights, kernels = self.shape, self.weights, self.kernels
+        residual, queries = self.enter(token_ids, states, cache, row, positions)
+        end = row + len(token_ids)
+        attended = scaled_dot_product_attention(
+            queries.transpose(0, 1)[None],
+            cache.keys[None, :, first_key:end],
+            cache.values[None, :, first_key:end],
+            attn_mask=mask,
+            enable_gqa=True,
+        )
+        attended = attended[0].transpose(0, 1).reshape(len(token_ids), -1)
         hidden = residual + kernels.linear(kernels.rows(attended), weights.out)
         gate_up = kernels.linear(self._normed_rows(hidden, weights.mlp_norm), weights.gate_up)
         width = shape.intermediate_size
@@ -127,26 +149,6 @@ class EagleHead:
     def target_id(self, draft_id: int) -> int:
         """The target's id of a draft id."""
         return draft_id if self.weights.token_ids is None else int(self.weights.token_ids[draft_id])
-
-    def _attend(
-        self, inputs: Rows, count: int, cache: HeadCache, row: int, positions: Sequence[int], mask: Tensor | None,
-        first_key: int,
-    ) -> Tensor:  # fmt: skip
-        shape = self.shape
-        qkv = self.kernels.linear(inputs, self.weights.qkv)
-        qkv = qkv.view(count, shape.num_heads + 2 * shape.num_kv_heads, shape.head_dim)
-        both = shape.num_heads + shape.num_kv_heads
-        cos, sin = self._rotary_rows(positions, cache.capacity_tokens)
-        qk = rotate(qkv[:, :both], cos, sin)
-        cache.write(row, qk[:, shape.num_heads :], qkv[:, both:])
-        output = scaled_dot_product_attention(
-            qk[:, : shape.num_heads].transpose(0, 1)[None],
-            cache.keys[None, :, first_key : row + count],
-            cache.values[None, :, first_key : row + count],
-            attn_mask=mask,
-            enable_gqa=True,
-        )
-        return output[0].transpose(0, 1).reshape(count, -1)
 
     def _rotary_rows(self, positions: Sequence[int], capacity_tokens: int) -> tuple[Tensor, Tensor]:
         if self._rotary.shape[1] < capacity_tokens:

@@ -138,13 +138,13 @@ def test_a_model_that_is_not_there(home: Path) -> None:
     )
 
 
-def test_an_existing_run_is_not_overwritten(home: Path, model: Path) -> None:
+def test_an_existing_run_is_not_overwritten(home: Path, model: Path, short_work: None) -> None:
     make_repositories(home / "code")
     own, default = home / "own", home / "cache" / "heads" / "small-0.5b-medusa"
     places: dict[Path, list[str | Path]] = {own: ["--out", own], default: []}
     for folder, arguments in places.items():
         (folder / "work").mkdir(parents=True)
-        err = refused("medusa", "--model", model, "--data", home / "code", *arguments)
+        err = refused("medusa", "--model", model, "--data", home / "code", *SIZES, *arguments)
         assert err == f"completiond: {folder} holds a run already. Go on with it by --resume, or give another --out.\n"
 
 
