@@ -9,7 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Container
 from pathlib import Path
+from typing import Any, TypeVar
 
+import torch
 from torch import Tensor
 
 from completiond.cache.kv import SequenceCache
@@ -19,11 +21,10 @@ from completiond.engine.decoder import Decoder
 from completiond.engine.layer_skip import LayerSkip, default_layers
 from completiond.engine.linear import Weight, pack_weight
 from completiond.engine.load import LoadedModel, load_model
-from completiond.engine.source import open_source
 from completiond.errors import UsageError
 from completiond.models.resolve import resolve
 from completiond.paths import Paths
-from completiond.spec.best import BestDrafter
+from completiond.spec.best import BestDrafter, ModelDrafter, Trials
 from completiond.spec.draft_choice import choose_draft
 from completiond.spec.draft_model import DraftModelDrafter
 from completiond.spec.draft_text import DraftText
@@ -41,8 +42,10 @@ from completiond.spec.speedup import RoundCost, constant_acceptance
 
 __all__ = ["Drafters"]
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
+UNIT_ROWS = 64
 UNMEASURED_SIZES = LookaheadSizes(window=2, levels=3, guesses=2)
 
 
@@ -68,7 +71,8 @@ class Drafters:
         self._config = config
         self._stop_ids = stop_ids
         self._model_file = model_file
-        self._made: dict[str, Drafter] = {}
+        self._made: dict[str, Any] = {}
+        self._trials: dict[str, Trials] = {}
 
     def get(self, choice: DrafterChoice, text: DraftText | None = None) -> Drafter:
         """``auto`` is the configured drafter, and the best for the machine when that is ``auto`` too.
@@ -82,19 +86,29 @@ class Drafters:
             copies = self._ngram(text)
             if self.policy is None or not self.use_model:
                 return copies
-            return BestDrafter(copies, self.eagle(), self.policy)
+            return BestDrafter(copies, self.eagle(), self.policy, self._trials_of("eagle"))
         if choice == "ngram":
             return self._ngram(text)
         if choice == "eagle":
-            return self.eagle()
-        if choice not in self._made:
-            makers: dict[str, Callable[[], Drafter]] = {
-                "draft": self._draft_model,
-                "medusa": self._medusa,
-                "lookahead": self._lookahead,
-            }
-            self._made[choice] = makers[choice]()
-        return self._made[choice]
+            return self._while_it_pays(self.eagle())
+        if choice == "lookahead":
+            return self._kept(choice, self._lookahead)
+        return self._while_it_pays(self._kept(choice, self._draft_model if choice == "draft" else self._medusa))
+
+    def _kept(self, name: str, make: Callable[[], T]) -> T:
+        if name not in self._made:
+            self._made[name] = make()
+        made: T = self._made[name]
+        return made
+
+    def _while_it_pays(self, model: ModelDrafter) -> Drafter:
+        """A drafter that costs steps of its own is asked only while it gains, once times are known."""
+        if self.policy is None:
+            return model
+        return BestDrafter(NoDrafter(), model, self.policy, self._trials_of(model.source))
+
+    def _trials_of(self, source: str) -> Trials:
+        return self._trials.setdefault(source, Trials())
 
     @property
     def loaded(self) -> tuple[str, ...]:
@@ -111,20 +125,17 @@ class Drafters:
 
     def eagle(self) -> EagleDrafter:
         """The EAGLE drafter, loaded when first asked for. Raises UsageError when there is no head."""
-        if "eagle" not in self._made:
-            folder = find_head("eagle", self._config.spec.eagle_head, self._model_file)
-            if folder is None:
-                raise UsageError(
-                    "There is no EAGLE head for this model.",
-                    "Train one with `completiond train eagle`, and name its folder in spec.eagle_head.",
-                )
-            head = load_eagle(folder, self._head_target())
-            self._made["eagle"] = EagleDrafter(
-                head, self._capacity_tokens, self._goes_on, width=self._config.spec.draft_width
+        return self._kept("eagle", self._eagle)
+
+    def _eagle(self) -> EagleDrafter:
+        folder = find_head("eagle", self._config.spec.eagle_head, self._model_file)
+        if folder is None:
+            raise UsageError(
+                "There is no EAGLE head for this model.",
+                "Train one with `completiond train eagle`, and name its folder in spec.eagle_head.",
             )
-        drafter = self._made["eagle"]
-        assert isinstance(drafter, EagleDrafter), "made here"
-        return drafter
+        head = load_eagle(folder, self._head_target())
+        return EagleDrafter(head, self._capacity_tokens, self._goes_on, width=self._config.spec.draft_width)
 
     def prepare(self) -> None:
         """Load what the settings ask for, once the machine is measured: ``auto`` keeps an EAGLE head only if it pays.
@@ -152,7 +163,7 @@ class Drafters:
     def _ngram(self, text: DraftText | None) -> Drafter:
         return NGramDrafter(text, self.policy.rate) if self.policy else NGramDrafter(text)
 
-    def _draft_model(self) -> Drafter:
+    def _draft_model(self) -> ModelDrafter:
         name = self._config.spec.draft_model
         if not name:
             target = self._decoder("drafts by skipping layers")
@@ -166,7 +177,7 @@ class Drafters:
         )  # fmt: skip
         return DraftModelDrafter(small.target, self._capacity_tokens, self._goes_on, stop_ids=self._stop_ids)
 
-    def _medusa(self) -> Drafter:
+    def _medusa(self) -> ModelDrafter:
         folder = find_head("medusa", self._config.spec.medusa_heads, self._model_file)
         if folder is None:
             raise UsageError(
@@ -179,18 +190,17 @@ class Drafters:
         )
         return MedusaDrafter(heads, self._config.spec.draft_width)
 
+    @torch.inference_mode()
     def _lm_head(self, token_ids: Tensor | None) -> Weight:
         """The target's product with the vocabulary, or with those of its rows."""
         target = self._decoder("Medusa heads")
         if token_ids is None:
             return target.weights.lm_head
-        if target.shape.tied_embeddings or self._model_file is None:
-            rows = target.weights.embedding[token_ids]
-        else:
-            stored = open_source(self._model_file).tensor("lm_head.weight")
-            assert stored is not None, "a model whose embedding is not its product"
-            rows = stored[token_ids]
-        return pack_weight(target.kernels, rows.float(), target.device)
+        kernels, parts = target.kernels, []
+        # Unit vectors give a packed product's columns back, exactly, in less time than reading the model's file again.
+        for units in torch.eye(target.shape.hidden_size, dtype=kernels.dtype, device=target.device).split(UNIT_ROWS):  # type: ignore[no-untyped-call]
+            parts.append(kernels.linear(kernels.rows(units), target.weights.lm_head)[:, token_ids])
+        return pack_weight(kernels, torch.cat(parts).t().float().contiguous(), target.device)
 
     def _lookahead(self) -> Drafter:
         sizes = choose_sizes(self.policy.costs) if self.policy else UNMEASURED_SIZES

@@ -15,7 +15,7 @@ from torch import Tensor
 from completiond.spec.drafter import Draft, Drafter, Verified
 from completiond.spec.policy import MIN_GAIN, MeasuredPolicy
 
-__all__ = ["BestDrafter", "ModelDrafter"]
+__all__ = ["BestDrafter", "ModelDrafter", "Trials"]
 
 FIRST_PAUSE, LONGEST_PAUSE = 16, 1024
 """Passes between two trials of a model drafter that does not pay."""
@@ -25,19 +25,44 @@ class ModelDrafter(Drafter, Protocol):
     """A drafter whose guesses cost steps of a model: ``step_ms`` each, 0.0 before the first was measured."""
 
     source: str
-    step_ms: float
-    max_depth: int
+
+    @property
+    def step_ms(self) -> float:
+        """What a guess takes."""
+
+    @property
+    def max_depth(self) -> int:
+        """Guesses one below the other, at most."""
+
+
+class Trials:
+    """When a drafter that does not pay is tried again. Outlives the answers: most of them are shorter than a pause."""
+
+    def __init__(self) -> None:
+        self._pause = FIRST_PAUSE
+        self._wait = 0
+
+    def pays(self) -> None:
+        """It does: the next pause is short again."""
+        self._pause, self._wait = FIRST_PAUSE, 0
+
+    def is_due(self) -> bool:
+        """One more pass went by in which it does not."""
+        self._wait += 1
+        if self._wait < self._pause:
+            return False
+        self._pause, self._wait = min(LONGEST_PAUSE, 2 * self._pause), 0
+        return True
 
 
 class BestDrafter:
     """A Drafter over a text drafter and a model drafter, chosen between by what the policy expects of each."""
 
-    def __init__(self, text: Drafter, model: ModelDrafter, policy: MeasuredPolicy) -> None:
+    def __init__(self, text: Drafter, model: ModelDrafter, policy: MeasuredPolicy, trials: Trials) -> None:
         self._text = text
         self._model = model
         self._policy = policy
-        self._pause = FIRST_PAUSE
-        self._wait = 0
+        self._trials = trials
         self.feature_layers = model.feature_layers
 
     def reset(self, context_ids: Sequence[int], other_ids: Sequence[Sequence[int]] = ()) -> None:
@@ -64,6 +89,8 @@ class BestDrafter:
         if not self._is_worth_asking(self._policy.rate(copied)):
             return copied
         guessed = self._model.propose(budget)
+        if not guessed.token_ids and budget > 0:
+            self._policy.miss(self._model.source)  # it spent a step and was not sure enough of anything
         # The steps are spent by now: what counts is what checking either brings.
         return guessed if self._policy.rate(guessed) > self._policy.rate(copied) else copied
 
@@ -71,12 +98,6 @@ class BestDrafter:
         model_rate = self._policy.model_rate(self._model.source, self._model.step_ms, self._model.max_depth)
         plain_rate = self._policy.plain_rate
         if model_rate > MIN_GAIN * plain_rate:
-            self._pause, self._wait = FIRST_PAUSE, 0
+            self._trials.pays()
             return model_rate > copied_rate
-        if copied_rate > MIN_GAIN * plain_rate:
-            return False
-        self._wait += 1
-        if self._wait < self._pause:
-            return False
-        self._pause, self._wait = min(LONGEST_PAUSE, 2 * self._pause), 0
-        return True
+        return copied_rate <= MIN_GAIN * plain_rate and self._trials.is_due()

@@ -55,7 +55,7 @@ class DraftModelDrafter(TextDrafter):
         self.kv: SequenceCache = model.new_cache(min(capacity_tokens, model.max_positions))
         self.step_ms = 0.0
         self._goes_on = goes_on
-        self._max_depth = max_depth
+        self.max_depth = max_depth
         self._min_confidence = min_confidence
         self._stop_ids = stop_ids
         self._ids: list[int] = []
@@ -85,7 +85,7 @@ class DraftModelDrafter(TextDrafter):
         No draft where the text has an id that the model does not have, or has outgrown the model's cache.
         """
         # The last guess is not read, and so needs no row.
-        budget = min(budget, self._max_depth, self.kv.capacity_tokens - len(self._ids) + 1)
+        budget = min(budget, self.max_depth, self.kv.capacity_tokens - len(self._ids) + 1)
         if budget < 1 or not self._ids or not self._readable:
             return NO_DRAFT
         # One token is always read: its logits are the first guess. A draft that nobody observed goes, too.

@@ -102,6 +102,16 @@ class MedusaDrafter:
         self._note_time((time.perf_counter() - started) * 1e3)
         return draft
 
+    @property
+    def max_depth(self) -> int:
+        """Guesses one below the other."""
+        return self.heads.num_heads
+
+    @property
+    def step_ms(self) -> float:
+        """What a guess takes: all are made at once."""
+        return self.draft_ms / self.heads.num_heads
+
     @torch.inference_mode()
     def _rank(self, state: Tensor, num_heads: int) -> tuple[list[list[int]], list[list[float]]]:
         """By head and rank: the target's token ids, and their probabilities."""

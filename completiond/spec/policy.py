@@ -114,6 +114,11 @@ class MeasuredPolicy:
             best = max(best, expected / (self.costs.pass_ms(depth + 2) + (depth + 1) * step_ms))
         return best
 
+    def miss(self, source: str) -> None:
+        """A model drafter was asked and had no guess."""
+        right, tried = self._by_depth.get((source, 0), (PRIOR_WEIGHT * HOPE, PRIOR_WEIGHT))
+        self._by_depth[source, 0] = (FADE * right, FADE * tried + 1.0)
+
     @property
     def plain_rate(self) -> float:
         """Tokens per millisecond without drafts."""

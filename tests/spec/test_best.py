@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from completiond.spec.best import FIRST_PAUSE, BestDrafter
+from completiond.spec.best import FIRST_PAUSE, BestDrafter, Trials
 from completiond.spec.drafter import NO_DRAFT, Draft, TextDrafter, Verified
 from completiond.spec.pass_costs import PassCosts
 from completiond.spec.policy import MeasuredPolicy
@@ -62,24 +62,24 @@ def policy_with(acceptance: float, num_passes: int = 200) -> MeasuredPolicy:
 
 def test_a_strong_copy_is_taken_without_asking_the_model() -> None:
     copies, model = Fixed(chain(16, 0.97, "ngram")), Fixed(chain(4, 0.9, "model"))
-    assert BestDrafter(copies, model, policy_with(0.6)).propose(31).source == "ngram"
+    assert BestDrafter(copies, model, policy_with(0.6), Trials()).propose(31).source == "ngram"
     assert model.asked == 0
 
 
 def test_without_a_copy_the_model_is_asked_while_it_pays() -> None:
     model = Fixed(chain(4, 0.5, "model"))
-    assert BestDrafter(Fixed(), model, policy_with(0.6)).propose(31).source == "model"
+    assert BestDrafter(Fixed(), model, policy_with(0.6), Trials()).propose(31).source == "model"
     assert model.asked == 1
 
 
 def test_a_weak_copy_gives_way_to_a_better_guess() -> None:
     copies, model = Fixed(chain(4, 0.2, "ngram")), Fixed(chain(4, 0.5, "model"))
-    assert BestDrafter(copies, model, policy_with(0.9)).propose(31).source == "model"
+    assert BestDrafter(copies, model, policy_with(0.9), Trials()).propose(31).source == "model"
 
 
 def test_a_model_that_does_not_pay_is_tried_ever_more_rarely() -> None:
     model = Fixed(chain(4, 0.05, "model"))
-    best = BestDrafter(Fixed(), model, policy_with(0.0))
+    best = BestDrafter(Fixed(), model, policy_with(0.0), Trials())
     asked = []
     for _ in range(40 * FIRST_PAUSE):
         before = model.asked
@@ -92,17 +92,32 @@ def test_a_model_that_does_not_pay_is_tried_ever_more_rarely() -> None:
     assert len(pauses) > 2
 
 
+def test_a_model_that_is_never_sure_of_anything_is_asked_ever_more_rarely() -> None:
+    model = Fixed(NO_DRAFT)
+    best = BestDrafter(Fixed(), model, MeasuredPolicy(PassCosts(COSTS), refresh_costs=False), Trials())
+    for _ in range(600):
+        best.propose(31)
+    assert model.asked < 100
+
+
+def test_a_pause_outlives_the_answers() -> None:
+    model, policy, trials = Fixed(chain(4, 0.05, "model")), policy_with(0.0), Trials()
+    for _ in range(FIRST_PAUSE):
+        BestDrafter(Fixed(), model, policy, trials).propose(31)
+    assert model.asked == 1
+
+
 def test_a_costly_step_is_not_worth_what_a_cheap_one_is() -> None:
     cheap, dear = Fixed(chain(4, 0.5, "model"), step_ms=1.0), Fixed(chain(4, 0.5, "model"), step_ms=60.0)
     policy = policy_with(0.6)
-    assert BestDrafter(Fixed(), cheap, policy).propose(31).source == "model"
-    assert BestDrafter(Fixed(), dear, policy).propose(31).source == "none"
+    assert BestDrafter(Fixed(), cheap, policy, Trials()).propose(31).source == "model"
+    assert BestDrafter(Fixed(), dear, policy, Trials()).propose(31).source == "none"
     assert dear.asked == 0
 
 
 def test_both_follow_the_text_whoever_drafts() -> None:
     copies, model = Fixed(chain(16, 0.97, "ngram")), Fixed()
-    best = BestDrafter(copies, model, policy_with(0.6))
+    best = BestDrafter(copies, model, policy_with(0.6), Trials())
     best.reset([1, 2])
     best.begin([0, 1, 2], 1)
     best.read(torch.zeros(2, 8))
