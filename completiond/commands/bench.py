@@ -76,8 +76,8 @@ def lossless(
         )
         blocks = check_blocks(completer.target)
     view = Table(title=f"{completer.config.model.name}: drafted against plain decoding on an empty cache")
-    for name in ("drafter", "prompts", "temperature", "equal", "tokens", "tokens/pass", "accepted/drafted"):
-        view.add_column(name, justify="right")
+    for column in ("drafter", "prompts", "temp.", "equal", "tokens", "per pass", "accepted"):
+        view.add_column(column, justify="left" if column == "drafter" else "right", no_wrap=True)
     for name, mode, temperature in itertools.product(names, ("fill", "prefix-only"), (0.0, 0.8)):
         rows = [one for one in checks if (one.drafter, one.mode, one.temperature) == (name, mode, temperature)]
         if rows:

@@ -42,7 +42,7 @@ def test_int8_rows_do_not_depend_on_their_company(architecture: str, tmp_path: P
     target = load(make_folder(tmp_path / "model", architecture), "int8", tmp_path).target
     assert target.exact
     checks = check_blocks(target)
-    assert len(checks) == 36
+    assert len(checks) == 40
     assert [check for check in checks if check.max_difference != 0] == []
 
 
