@@ -32,11 +32,12 @@ def test_engine_context_that_does_not_fit(tiny_model: Path) -> None:
 
 def test_lossless(tiny_model: Path) -> None:
     arguments = ["bench", "lossless", "--model", "smollm2-135m", "--prompts", "2", "--tokens", "12"]
+    arguments += ["--drafter", "ngram", "--drafter", "lookahead"]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     table, last = result.stdout.rstrip("\n").rsplit("\n", 1)
     assert "prefix-only" in table
     figures = json.loads(last)
-    assert figures["equal"] == figures["compared"] == 4
+    assert figures["equal"] == figures["compared"] == 8
     assert figures["max_logit_difference"] == 0
     assert figures["exact"] is True
