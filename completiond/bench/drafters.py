@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from completiond.bench.edits.events import generate_events
@@ -33,7 +34,7 @@ __all__ = ["DrafterRun", "all_work", "drafters_json", "drafters_table", "flat_co
 
 ORDER: tuple[DrafterChoice, ...] = ("eagle", "auto", "medusa", "draft", "lookahead", "ngram", "none")
 """Heads first: they follow the prompt as it is read, and the others then find it read."""
-CONTINUATION = "continuation"
+CONTINUATION = "continued"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,8 @@ def all_work(
     holes = read_holes(limit, paths, on_step)
     for run in run_model(events, completer, max_tokens, temperature, decode_with):
         yield replace(run, kind="edits")
-    yield from run_holes(holes, completer, max_tokens, temperature, decode_with)
+    for run in run_holes(holes, completer, max_tokens, temperature, decode_with):
+        yield replace(run, kind="fills")
     yield from _continuations(limit, completer, max_tokens, temperature, names)
 
 
@@ -157,14 +159,17 @@ def _by_position(steps: Sequence[Step], num_positions: int = 5) -> list[float]:
 
 def drafters_table(result: Mapping[str, Mapping[str, Mapping[str, Any]]], title: str) -> Table:
     """The figures for people."""
-    view = Table(title=title)
-    for column in ("work", "drafter", "equal", "tokens/pass", "accepted by position", "draft ms", "ms/token", "ratio"):
-        view.add_column(column, justify="left" if column in ("work", "drafter") else "right")
+    view = Table(title=title, box=SIMPLE_HEAD, pad_edge=False)
+    view.caption = (
+        "tokens per pass; share of right guesses at positions 1, 2 and 3; ms per pass and per token; time of none"
+    )
+    for column in ("work", "drafter", "equal", "per pass", "accepted", "draft ms", "ms/token", "ratio"):
+        view.add_column(column, justify="left" if column in ("work", "drafter") else "right", no_wrap=True)
     for kind, rows in result.items():
         for name, row in rows.items():
             view.add_row(
                 kind, name, f"{row['equal']}/{row['answers']}", f"{row['tokens_per_pass']:.2f}",
-                " ".join(f"{share:.2f}" for share in row["acceptance"]), f"{row['draft_ms_per_pass']:.1f}",
+                " ".join(f"{share:.2f}" for share in row["acceptance"][:3]), f"{row['draft_ms_per_pass']:.1f}",
                 f"{row['ms_per_token']:.1f}", f"{row['ratio']:.2f}",
             )  # fmt: skip
         view.add_section()
