@@ -119,7 +119,7 @@ class Drafters:
         """Whether what ``choice`` needs is set up."""
         try:
             self.get(choice)
-        except UsageError:
+        except UsageError:  # what is set up wrongly raises a ModelError, which passes
             return False
         return True
 

@@ -117,7 +117,7 @@ def _read(file: Path) -> str | None:
         if not MIN_CHARS <= file.stat().st_size <= MAX_CHARS * 2:
             return None
         text = file.read_text(encoding="utf-8").replace("\r\n", "\n").replace("\r", "\n")
-    except (OSError, UnicodeDecodeError):
+    except (OSError, UnicodeDecodeError):  # gone, closed to us, or no text: one file less to learn from
         return None
     lines = text.split("\n")
     if len(text) > MAX_CHARS or max(map(len, lines)) > MAX_LINE_CHARS:

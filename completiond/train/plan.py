@@ -75,8 +75,8 @@ def available_bytes() -> int | None:
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
     except OSError:
-        pass
+        pass  # no such file outside of Linux: the next way is tried
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError, AttributeError):
+    except (ValueError, OSError, AttributeError):  # no way to know: the check is left out, as the docstring says
         return None
