@@ -99,8 +99,10 @@ class MeasuredPolicy:
             return False
         chances = _path_chances(draft, [self.acceptance(draft, node) for node in range(length)])
         gain = chances[-1] * self._mean_acceptance(draft.source, length)
-        extra_ms = step_ms + self._cost_ms(draft, length + 1) - self._cost_ms(draft, length)
-        return gain / extra_ms > (1.0 + sum(chances)) / (self._cost_ms(draft, length) + length * step_ms)
+        expected, spent_ms = 1.0 + sum(chances), self._cost_ms(draft, length) + length * step_ms
+        longer_ms = self._cost_ms(draft, length + 1) + (length + 1) * step_ms
+        # Rates, not the gain over the difference of times: a longer pass can be the shorter one.
+        return (expected + gain) / longer_ms > expected / spent_ms
 
     def model_rate(self, source: str, step_ms: float, max_depth: int) -> float:
         """Expected tokens per millisecond with the best drafts of ``source``, the steps of its model included.

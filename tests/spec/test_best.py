@@ -132,6 +132,12 @@ def test_one_more_guess_is_made_while_it_is_expected_to_pay(chance: float, goes_
     assert policy_with(0.7).goes_on(chain(1, chance, "model"), step_ms=2.0) is goes_on
 
 
+def test_where_a_longer_pass_is_the_shorter_one_a_guess_more_is_made() -> None:
+    policy = MeasuredPolicy(PassCosts({1: 35.0, 2: 40.0, 4: 35.0, 32: 90.0}), refresh_costs=False)
+    assert policy.goes_on(chain(1, 0.5, "model"), step_ms=2.0)  # a pass of 3 takes 2.5 ms less than one of 2
+    assert policy.goes_on(chain(1, 0.5, "model"), step_ms=2.5), "the same time in all"
+
+
 def test_no_guess_is_worth_any_step() -> None:
     policy = policy_with(0.9)
     assert not policy.goes_on(chain(1, 0.9, "model"), step_ms=500.0)
