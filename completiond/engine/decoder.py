@@ -15,6 +15,7 @@ from torch.nn.functional import embedding, silu
 
 from completiond.cache.kv import KVCache, TreeRows
 from completiond.engine.attention import KEY_BLOCK, AttentionPlan, DensePlan, TiledPlan
+from completiond.engine.batch import BatchKV, BatchPlan
 from completiond.engine.linear import Kernels, Weight
 from completiond.engine.shape import DecoderShape
 from completiond.engine.target import NORMED, Pass
@@ -93,20 +94,44 @@ class Decoder:
         ids = torch.tensor(list(token_ids), device=self.device)
         x = embedding(ids, self.weights.embedding).to(self.kernels.dtype)
 
+        x, features = self._layers(x, cos, sin, kv, plan, feature_layers)
+        kv.extend(token_ids[:num_chain])
+        return Pass(self._logits(x[num_tokens - num_logits :]), features)
+
+    @torch.inference_mode()
+    def forward_each(self, token_ids: Sequence[int], kv: BatchKV, feature_layers: Sequence[int] = ()) -> Pass:
+        """Run one token behind each of the cache's sequences; ``logits`` and features have a row for each.
+
+        Batches are for training: the rows are those of ``forward`` to rounding, but not to the bit. Raises ValueError
+        when the sequences have no room for another token, or are not as many as ``token_ids``.
+        """
+        place = kv.num_tokens
+        if place >= kv.capacity_tokens or len(token_ids) != kv.num_sequences:
+            raise ValueError(f"{len(token_ids)} tokens cannot go behind {place} of {kv.capacity_tokens}")
+        cos, sin = self._rotary_rows(place, 1, kv.capacity_tokens, ())
+        ids = torch.tensor(list(token_ids), device=self.device)
+        x = embedding(ids, self.weights.embedding).to(self.kernels.dtype)
+        x, features = self._layers(x, cos, sin, kv, BatchPlan(place), feature_layers)
+        kv.num_tokens += 1
+        return Pass(self._logits(x), features)
+
+    def _layers(
+        self, x: Tensor, cos: Tensor, sin: Tensor, kv: KVCache | BatchKV, plan: AttentionPlan, taken_at: Sequence[int]
+    ) -> tuple[Tensor, Tensor | None]:
         taken: dict[int, Tensor] = {}
         for index, layer in enumerate(self.weights.layers):
-            if index in feature_layers:
+            if index in taken_at:
                 taken[index] = x.float().clone()  # the residual sums are made in place
             x = self._attention(x, layer, cos, sin, kv, index, plan)
             x = self._mlp(x, layer)
-
-        kv.extend(token_ids[:num_chain])
         taken[len(self.weights.layers)] = x
-        features = self._features(taken, feature_layers) if feature_layers else None
-        if num_logits == 0:
-            return Pass(x.new_empty(0, self.vocab_size), features)
-        rows = self.kernels.normed_rows(x[num_tokens - num_logits :], self.weights.norm, self.shape.rms_eps)
-        return Pass(self.kernels.linear(rows, self.weights.lm_head).float(), features)
+        return x, self._features(taken, taken_at) if taken_at else None
+
+    def _logits(self, x: Tensor) -> Tensor:
+        if x.shape[0] == 0:
+            return x.new_empty(0, self.vocab_size)
+        rows = self.kernels.normed_rows(x, self.weights.norm, self.shape.rms_eps)
+        return self.kernels.linear(rows, self.weights.lm_head).float()
 
     def _features(self, taken: dict[int, Tensor], feature_layers: Sequence[int]) -> Tensor:
         """The hidden states of ``feature_layers`` side by side, float32 [M, layers * hidden_size]."""
@@ -122,7 +147,7 @@ class Decoder:
         layer: LayerWeights,
         cos: Tensor,
         sin: Tensor,
-        kv: KVCache,
+        kv: KVCache | BatchKV,
         index: int,
         plan: AttentionPlan,
     ) -> Tensor:
@@ -136,7 +161,7 @@ class Decoder:
         qk = rotate(qk, cos, sin)
         k = qk[:, shape.num_heads :]
         output = plan.attend(qk[:, : shape.num_heads], k, v, kv.keys[index], kv.values[index])
-        if kv.tree is not None:
+        if isinstance(kv, KVCache) and kv.tree is not None:
             kv.tree.add(k, v)
         return kernels.linear_add(kernels.rows(output), layer.out, x)
 

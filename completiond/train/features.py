@@ -1,12 +1,14 @@
 """What the target saw in each sample, computed once and kept on disk: the input and the teacher of every head.
 
-One shard is a safetensors file: ``ids`` int32 [samples, T], ``middles`` int32 [samples], ``features`` bfloat16
-[samples, T, layers * hidden_size] and ``last`` bfloat16 [samples, T, hidden_size], the hidden state behind the final
-norm, from which a teacher's logits for any part of the vocabulary follow by one product.
+One shard is a safetensors file: ``ids`` int32 [samples, T], ``middles`` and ``ends`` int32 [samples], ``features``
+bfloat16 [samples, T, layers * hidden_size] and ``last`` bfloat16 [samples, T, hidden_size], the hidden state behind the
+final norm, from which a teacher's logits for any part of the vocabulary follow by one product. What lies behind
+``ends`` does not count.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -19,6 +21,7 @@ from torch import Tensor
 
 from completiond.engine.target import NORMED, TargetModel
 from completiond.errors import UsageError
+from completiond.train.on_policy import OnPolicyWriter, Written
 from completiond.train.samples import Sample
 
 __all__ = ["FeatureSettings", "FeatureStore", "Shard"]
@@ -41,6 +44,7 @@ class Shard:
 
     ids: Tensor
     middles: Tensor
+    ends: Tensor
     features: Tensor
     last: Tensor
 
@@ -76,18 +80,28 @@ class FeatureStore:
         """Shard ``index``, from 0."""
         return Shard(**load_file(self._file(index)))
 
-    def grow(self, target: TargetModel[Any], samples: Iterator[Sample]) -> Iterator[int]:
-        """Compute shard after shard until ``samples`` end; yields the number of shards after each."""
+    def grow(
+        self, target: TargetModel[Any], samples: Iterator[Sample], writer: OnPolicyWriter | None = None
+    ) -> Iterator[int]:
+        """Compute shard after shard until ``samples`` end; yields the number of shards after each.
+
+        With ``writer``, every second shard is one that it went on with.
+        """
         number = self.num_shards
         kv = target.new_cache(self.settings.num_tokens)
-        batch: list[Sample] = []
-        for sample in samples:
-            batch.append(sample)
-            if len(batch) == SAMPLES_PER_SHARD:
-                self._write(number, [self._one(target, kv, one) for one in batch], batch)
-                batch.clear()
-                number += 1
-                yield number
+        while len(batch := list(itertools.islice(samples, SAMPLES_PER_SHARD))) == SAMPLES_PER_SHARD:
+            if writer is not None and number % 2 == 1:
+                written = writer.write(batch, (*self.settings.feature_layers, NORMED), number)
+            else:
+                written = self._read(target, kv, batch)
+            self._save(number, written, batch)
+            number += 1
+            yield number
+
+    def _read(self, target: TargetModel[Any], kv: Any, samples: Sequence[Sample]) -> Written:
+        ids = torch.tensor([sample.token_ids for sample in samples], dtype=torch.int32)
+        ends = torch.full((len(samples),), ids.shape[1], dtype=torch.int32)
+        return Written(ids, ends, torch.stack([self._one(target, kv, sample) for sample in samples]))
 
     def _one(self, target: TargetModel[Any], kv: Any, sample: Sample) -> Tensor:
         kv.rollback(0)
@@ -96,14 +110,14 @@ class FeatureStore:
         assert features is not None, "features were asked for"
         return features.to("cpu", torch.bfloat16)
 
-    def _write(self, number: int, rows: Sequence[Tensor], samples: Sequence[Sample]) -> None:
-        width = rows[0].shape[1] // (len(self.settings.feature_layers) + 1)
-        both = torch.stack(list(rows))
+    def _save(self, number: int, written: Written, samples: Sequence[Sample]) -> None:
+        width = written.features.shape[-1] // (len(self.settings.feature_layers) + 1)
         tensors = {
-            "ids": torch.tensor([sample.token_ids for sample in samples], dtype=torch.int32),
+            "ids": written.ids,
             "middles": torch.tensor([sample.middle for sample in samples], dtype=torch.int32),
-            "features": both[:, :, :-width].contiguous(),
-            "last": both[:, :, -width:].contiguous(),
+            "ends": written.ends,
+            "features": written.features[:, :, :-width].contiguous(),
+            "last": written.features[:, :, -width:].contiguous(),
         }
         partial = self._file(number).with_suffix(".partial")
         save_file(tensors, partial)

@@ -38,10 +38,16 @@ def unrolled_loss(net: HeadNet, batch: Batch, num_steps: int) -> Tensor:
         first = 1 + unrolled.step
         teacher = batch.teacher[:, first : first + places]
         # The token guessed at the last place of the last step lies behind the sample: its place is left out.
-        inside = torch.nn.functional.pad(batch.inside, (0, 1))[:, first + 1 : first + 1 + places].float()
+        inside = torch.nn.functional.pad(batch.inside, (0, 1))[:, first + 1 : first + 1 + places]
+        counted = (inside & _read(batch.inputs, first, places)).float()
         cross_entropy = -(teacher.exp() * unrolled.logits.float().log_softmax(-1)).sum(-1)
-        loss = loss + STEP_DECAY**unrolled.step * (cross_entropy * inside).sum() / inside.sum().clamp_min(1.0)
+        loss = loss + STEP_DECAY**unrolled.step * (cross_entropy * counted).sum() / counted.sum().clamp_min(1.0)
     return loss
+
+
+def _read(inputs: Inputs, first: int, places: int) -> Tensor:
+    """Whether each of ``places`` places from ``first`` lies before its sample's end, bool [B, places]."""
+    return first + torch.arange(places) < inputs.ends[:, None]
 
 
 class AcceptanceTally:
@@ -63,6 +69,7 @@ class AcceptanceTally:
         counted = torch.ones(ids.shape[0], places, dtype=torch.bool)
         for unrolled in net.unroll(inputs, num_steps):
             first = 1 + unrolled.step
+            counted &= _read(inputs, first, places)
             counted &= ids[:, first : first + places] == choices[:, first - 1 : first - 1 + places]
             right = token_ids[unrolled.logits.argmax(-1)] == choices[:, first : first + places]
             self.tried[unrolled.step] += int(counted.sum())

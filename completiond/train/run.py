@@ -26,6 +26,7 @@ from completiond.train.eagle_start import head_shape, start_from_target
 from completiond.train.features import SAMPLES_PER_SHARD, FeatureSettings, FeatureStore
 from completiond.train.medusa_net import MedusaNet
 from completiond.train.medusa_save import save_medusa
+from completiond.train.on_policy import OnPolicyWriter
 from completiond.train.plan import FEATURE_SHARE, TrainPlan, check_room
 from completiond.train.samples import make_samples
 from completiond.train.trainer import HeadTrainer, Report, TrainSettings, feature_scale
@@ -136,6 +137,7 @@ def _features(plan: TrainPlan, completer: Completer, corpus: Corpus, say: Say) -
     target: Decoder = completer.target
     layers = head_shape(target.shape, 1, 1, 1).feature_layers if plan.kind == "eagle" else ()
     settings = FeatureSettings(completer.config.model.name, layers, plan.num_tokens)
+    writer = OnPolicyWriter(target, completer.tokenizer.stop_ids)
     held_out = FeatureStore(plan.work / "held-out", settings)
     store = FeatureStore(plan.work / "features", settings)
     parts = (
@@ -155,7 +157,7 @@ def _features(plan: TrainPlan, completer: Completer, corpus: Corpus, say: Say) -
         samples = make_samples(corpus, repositories, completer.tokenizer, completer.fim, plan.num_tokens)
         samples = itertools.islice(samples, one.num_shards * SAMPLES_PER_SHARD, None)
         started = time.monotonic()
-        for number in one.grow(target, samples):
+        for number in one.grow(target, samples, writer):
             now_s = spent_s + time.monotonic() - started
             _write_whole(clock, str(now_s))
             say(f"features of {number * SAMPLES_PER_SHARD * plan.num_tokens} tokens in {one.folder.name}")

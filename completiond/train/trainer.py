@@ -188,7 +188,8 @@ class HeadTrainer:
         return Batch(inputs, teacher, self._from_target[inputs.ids] >= 0)
 
     def _inputs(self, shard: Shard, some: Tensor) -> Inputs:
-        return Inputs(shard.ids[some].long(), shard.features[some].float() / self._scale, shard.last[some].float())
+        features = shard.features[some].float() / self._scale
+        return Inputs(shard.ids[some].long(), features, shard.last[some].float(), shard.ends[some].long())
 
     def _set_rates(self, seconds: float) -> None:
         """Warm up, then fall in a straight line to nothing at the end of the time."""

@@ -14,12 +14,14 @@ __all__ = ["HeadNet", "Inputs", "Unrolled"]
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """Of the same places of some samples: ``ids`` int64 [B, T]; ``features`` float32 [B, T, width], each channel
-    divided by its usual size; ``last`` float32 [B, T, hidden_size], the state behind the target's final norm.
+    divided by its usual size; ``last`` float32 [B, T, hidden_size], the state behind the target's final norm; ``ends``
+    int64 [B], how many places of each sample count.
     """
 
     ids: Tensor
     features: Tensor
     last: Tensor
+    ends: Tensor
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,11 @@ class FixedNet:
             yield Unrolled(step, logits)
 
 
-def inputs_of(ids: Tensor) -> Inputs:
-    return Inputs(ids, torch.zeros(*ids.shape, 1), torch.zeros(*ids.shape, 1))
+WHOLE = (LENGTH,) * SAMPLES
+
+
+def inputs_of(ids: Tensor, ends: Sequence[int] = WHOLE) -> Inputs:
+    return Inputs(ids, torch.zeros(*ids.shape, 1), torch.zeros(*ids.shape, 1), torch.tensor(ends))
 
 
 def randoms(seed: int) -> tuple[list[Tensor], Tensor, Tensor]:
@@ -40,12 +43,12 @@ def randoms(seed: int) -> tuple[list[Tensor], Tensor, Tensor]:
     return logits, teacher, torch.rand(SAMPLES, LENGTH, generator=generator) < 0.7
 
 
-def loss_of(logits: Sequence[Tensor], teacher: Tensor, inside: Tensor) -> Tensor:
+def loss_of(logits: Sequence[Tensor], teacher: Tensor, inside: Tensor, ends: Sequence[int] = WHOLE) -> Tensor:
     ids = torch.zeros(SAMPLES, LENGTH, dtype=torch.int64)
-    return unrolled_loss(FixedNet(logits), Batch(inputs_of(ids), teacher, inside), STEPS)
+    return unrolled_loss(FixedNet(logits), Batch(inputs_of(ids, ends), teacher, inside), STEPS)
 
 
-def plain_loss(logits: Sequence[Tensor], teacher: Tensor, inside: Tensor) -> float:
+def plain_loss(logits: Sequence[Tensor], teacher: Tensor, inside: Tensor, ends: Sequence[int] = WHOLE) -> float:
     """Entry p of step j guesses token p + 2 + j, about which the target knows at p + 1 + j."""
     total = 0.0
     for step in range(STEPS):
@@ -53,7 +56,7 @@ def plain_loss(logits: Sequence[Tensor], teacher: Tensor, inside: Tensor) -> flo
         for sample in range(SAMPLES):
             for place in range(PLACES):
                 guessed = place + 2 + step
-                if guessed < LENGTH and bool(inside[sample, guessed]):
+                if guessed < LENGTH and guessed <= ends[sample] and bool(inside[sample, guessed]):
                     wanted = teacher[sample, guessed - 1].exp()
                     given = torch.softmax(logits[step][sample, place], -1)
                     terms.append(-float((wanted * given.log()).sum()))
@@ -65,6 +68,14 @@ def plain_loss(logits: Sequence[Tensor], teacher: Tensor, inside: Tensor) -> flo
 def test_it_is_the_cross_entropy_with_the_target_step_by_step(seed: int) -> None:
     logits, teacher, inside = randoms(seed)
     assert loss_of(logits, teacher, inside).item() == pytest.approx(plain_loss(logits, teacher, inside), rel=1e-5)
+
+
+def test_what_lies_behind_an_end_teaches_nothing() -> None:
+    logits, teacher, inside = randoms(4)
+    ends = [LENGTH, 6, 3]
+    loss = loss_of(logits, teacher, inside, ends).item()
+    assert loss == pytest.approx(plain_loss(logits, teacher, inside, ends), rel=1e-5)
+    assert loss != pytest.approx(plain_loss(logits, teacher, inside), rel=1e-3)
 
 
 def test_it_is_least_where_the_net_gives_what_the_target_does() -> None:
@@ -98,12 +109,14 @@ TOKEN_IDS = torch.tensor([0, 1, 2, 4, 6])
 """The target has seven tokens, the head guesses five."""
 
 
-def plain_tally(logits: Sequence[Tensor], ids: Tensor, choices: Tensor) -> tuple[list[int], list[int]]:
+def plain_tally(
+    logits: Sequence[Tensor], ids: Tensor, choices: Tensor, ends: Sequence[int]
+) -> tuple[list[int], list[int]]:
     tried, right = [0] * STEPS, [0] * STEPS
     for sample in range(SAMPLES):
         for place in range(PLACES):
             for step in range(STEPS):
-                if ids[sample, place + 1 + step] != choices[sample, place + step]:
+                if place + 1 + step >= ends[sample] or ids[sample, place + 1 + step] != choices[sample, place + step]:
                     break  # not what the target would have written
                 tried[step] += 1
                 if TOKEN_IDS[logits[step][sample, place].argmax()] != choices[sample, place + 1 + step]:
@@ -125,12 +138,13 @@ def test_the_tally_counts_what_follows_on_from_right_guesses(seed: int) -> None:
         wanted = choices[:, 1 + step : 1 + step + PLACES, None] == TOKEN_IDS
         logits.append(rows + 4.0 * wanted * (torch.rand(SAMPLES, PLACES, 1, generator=generator) < 0.8))
     tally = AcceptanceTally(STEPS)
-    tally.add(FixedNet(logits), inputs_of(ids), choices, TOKEN_IDS)
-    tried, right = plain_tally(logits, ids, choices)
+    ends = (LENGTH, 7, LENGTH)
+    tally.add(FixedNet(logits), inputs_of(ids, ends), choices, TOKEN_IDS)
+    tried, right = plain_tally(logits, ids, choices, ends)
     assert (tally.tried, tally.right) == (tried, right)
     assert all(tried)
     assert tally.acceptances == [r / t for r, t in zip(right, tried, strict=True)]
-    tally.add(FixedNet(logits), inputs_of(ids), choices, TOKEN_IDS)
+    tally.add(FixedNet(logits), inputs_of(ids, ends), choices, TOKEN_IDS)
     assert tally.tried == [2 * count for count in tried]
 
 

@@ -25,7 +25,7 @@ KEPT = DraftVocab.most_frequent(Counter({5: 3, 17: 2, 2: 2, 39: 1}), 10, (38,), 
 
 def inputs(length: int = 9) -> Inputs:
     last = torch.randn(2, length, HIDDEN, generator=GENERATOR)
-    return Inputs(torch.zeros(2, length, dtype=torch.int64), torch.zeros(2, length, 0), last)
+    return Inputs(torch.zeros(2, length, dtype=torch.int64), torch.zeros(2, length, 0), last, torch.full((2,), length))
 
 
 def net_of(num_layers: int) -> MedusaNet:

@@ -220,7 +220,7 @@ def test_ctrl_c_keeps_what_was_learnt(stores: Stores, tmp_path: Path, monkeypatc
 def test_channels_are_divided_by_their_usual_size() -> None:
     features = torch.tensor([[[3.0, 0.0], [4.0, 0.0]], [[5.0, 0.0], [0.0, 0.0]]], dtype=torch.bfloat16)
     nothing = torch.zeros(2, 2, dtype=torch.int32)
-    scale = feature_scale(Shard(nothing, nothing, features, features))
+    scale = feature_scale(Shard(nothing, nothing, nothing, features, features))
     assert scale.tolist() == pytest.approx([math.sqrt(50 / 4) + 1e-3, 1e-3])
 
 
