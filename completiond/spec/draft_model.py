@@ -3,7 +3,7 @@
 Leviathan et al., arXiv 2211.17192, and Chen et al., arXiv 2302.01318; that the draft ends where the small model is no
 longer sure of itself follows the assisted generation of transformers. The draft model has a cache of its own, which
 follows the text: tokens it did not draft itself, or drafted without reading them, it reads when the next draft is asked
-for, in one block.
+for, a long prompt chunk by chunk.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ __all__ = ["DraftModelDrafter"]
 MAX_DEPTH = 16
 MIN_CONFIDENCE = 0.4
 """A guess that is more likely wrong than right rarely pays for its place in the pass, and those behind it never do."""
+SHORT_READ_TOKENS = 64
+"""As much of the text is read on the way to a draft; more takes turns with the target."""
 STEP_WEIGHT = 0.05
 """Of the newest measurement in the running time of a step."""
 
@@ -59,6 +61,7 @@ class DraftModelDrafter(TextDrafter):
         self._min_confidence = min_confidence
         self._stop_ids = stop_ids
         self._ids: list[int] = []
+        self._is_first = True  # nothing was proposed for this prompt yet
         self._readable = True  # no known id is outside of the model's vocabulary
 
     def reset(self, context_ids: Sequence[int], other_ids: Sequence[Sequence[int]] = ()) -> None:
@@ -68,6 +71,7 @@ class DraftModelDrafter(TextDrafter):
         """See Drafter.begin. Keeps the rows of what this prompt shares with the last text, whatever the target kept."""
         self.kv.reuse(prompt_ids)
         self._ids = list(prompt_ids)
+        self._is_first = True
         self._readable = self._can_read(prompt_ids)
 
     def observe(self, token_ids: Sequence[int], verified: Verified | None = None) -> None:
@@ -82,7 +86,8 @@ class DraftModelDrafter(TextDrafter):
     def propose(self, budget: int) -> Draft:
         """See Drafter.propose. Greedy at every temperature: verification is lossless for whatever was guessed.
 
-        No draft where the text has an id that the model does not have, or has outgrown the model's cache.
+        No draft where the text has an id that the model does not have, or has outgrown the model's cache, and until the
+        prompt has been read.
         """
         # The last guess is not read, and so needs no row.
         budget = min(budget, self.max_depth, self.kv.capacity_tokens - len(self._ids) + 1)
@@ -91,10 +96,16 @@ class DraftModelDrafter(TextDrafter):
         # One token is always read: its logits are the first guess. A draft that nobody observed goes, too.
         self.kv.rollback(len(self._ids) - 1)
         unread = self._ids[self.kv.num_tokens :]
+        first, self._is_first = self._is_first, False
+        if len(unread) > SHORT_READ_TOKENS:
+            # A prompt is read a chunk at a time, between the target's passes: the first token comes no later for it.
+            if first:
+                return NO_DRAFT
+            self.model.forward(unread[: min(PREFILL_CHUNK_TOKENS, len(unread) - 1)], self.kv, 0)
+            unread = self._ids[self.kv.num_tokens :]
+            if len(unread) > SHORT_READ_TOKENS:
+                return NO_DRAFT
         is_step = len(unread) == 1
-        while len(unread) > PREFILL_CHUNK_TOKENS:
-            self.model.forward(unread[:PREFILL_CHUNK_TOKENS], self.kv, 0)
-            del unread[:PREFILL_CHUNK_TOKENS]
         draft = NO_DRAFT
         while True:
             started = time.perf_counter()

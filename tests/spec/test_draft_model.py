@@ -261,11 +261,24 @@ def test_text_that_was_written_without_a_pass_is_read_when_the_next_draft_is_ask
     assert model.pass_sizes == [5, 1]
 
 
-def test_a_long_prompt_is_read_in_pieces() -> None:
+def test_a_long_prompt_is_read_in_turns_with_the_target() -> None:
     model = speaker()
     drafter = DraftModelDrafter(model, 2000)
-    assert proposal(drafter, [13] * (2 * PREFILL_CHUNK_TOKENS + 4) + [0], budget=2) == [1, 2]
-    assert model.pass_sizes == [PREFILL_CHUNK_TOKENS, PREFILL_CHUNK_TOKENS, 5, 1]
+    assert proposal(drafter, [13] * (2 * PREFILL_CHUNK_TOKENS + 4) + [0], budget=2) == []
+    assert model.pass_sizes == [], "the first token of the answer is not kept waiting"
+    assert drafter.propose(2) == NO_DRAFT
+    assert model.pass_sizes == [PREFILL_CHUNK_TOKENS]
+    drafter.observe([1])
+    assert drafter.propose(2).token_ids == (2, 3)
+    assert model.pass_sizes == [PREFILL_CHUNK_TOKENS, PREFILL_CHUNK_TOKENS, 6, 1]
+
+
+def test_a_prompt_of_one_piece_is_read_before_the_second_draft() -> None:
+    model = speaker()
+    drafter = DraftModelDrafter(model, 2000)
+    assert proposal(drafter, [13] * 99 + [0], budget=2) == []
+    assert drafter.propose(2).token_ids == (1, 2)
+    assert model.pass_sizes == [99, 1, 1]
 
 
 def test_a_guess_it_is_not_sure_of_ends_the_draft() -> None:

@@ -287,7 +287,7 @@ def test_a_saved_head_drafts_as_it_was_trained(tmp_path: Path) -> None:
     features = torch.randn(2, length, NET_SHAPE.feature_width, generator=generator) * scale
 
     with torch.no_grad():
-        inputs = Inputs(ids, features / scale, torch.zeros(2, length, SIZES.hidden))
+        inputs = Inputs(ids, features / scale, torch.zeros(2, length, SIZES.hidden), torch.full((2,), length))
         trained = [unrolled.logits for unrolled in net.unroll(inputs, num_steps)]
     save_head(net, vocab, scale, tmp_path / "head")
     head = load_eagle(tmp_path / "head", target)
