@@ -92,7 +92,7 @@ def read_shape(file: HeadFile, names: Mapping[str, Tensor], target_hidden_size: 
         draft_vocab_size=file.number("draft_vocab_size", vocab_size) if version == 3 else vocab_size,
         target_hidden_size=file.number("target_hidden_size", target_hidden_size),
         feature_layers=layers,
-        max_positions=config.number("max_position_embeddings", 2048),
+        max_positions=_trained_positions(config),
         rms_eps=config.decimal("rms_norm_eps", 1e-6),
         rope_theta=config.decimal("rope_theta", rope_theta),
         norm_before_residual=file.switch("norm_before_residual"),
@@ -100,6 +100,14 @@ def read_shape(file: HeadFile, names: Mapping[str, Tensor], target_hidden_size: 
         norm_before_fc=file.switch("norm_before_fc", "input_norm.weight" in names),
         fc_norms=file.switch("fc_norm", "fc_norm.0.weight" in names),
     )
+
+
+def _trained_positions(config: HeadFile) -> int:
+    """How far back a head looks: as far as it was trained for, or its sliding window, where that is in use."""
+    positions = config.number("max_position_embeddings", 2048)
+    if config.config.get("sliding_window") is None or not config.switch("use_sliding_window", True):
+        return positions
+    return min(positions, config.number("sliding_window"))
 
 
 def _feature_layers(file: HeadFile, num_layers: int) -> tuple[int, ...]:

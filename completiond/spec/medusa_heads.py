@@ -193,13 +193,13 @@ class _Layout:
 
     def has_bias(self, file: HeadFile, tensors: Mapping[str, Tensor]) -> bool:
         """The authors' blocks always have one; vLLM's if the configuration says so, or the file if that is silent."""
-        return not self.is_vllm or _switch(file, "medusa_fc_bias", any(name.endswith(".bias") for name in tensors))
+        return not self.is_vllm or file.switch("medusa_fc_bias", any(name.endswith(".bias") for name in tensors))
 
     def lm_head_names(self, file: HeadFile, num_heads: int, num_blocks: int) -> list[str]:
         """Of each head, of one for all, or none where the target's own is used."""
         if self.is_vllm:
-            return [f"lm_heads.{head}.weight" for head in range(1 if _switch(file, "original_lm_head") else num_heads)]
-        if _switch(file, "shared_lm_head"):
+            return [f"lm_heads.{head}.weight" for head in range(1 if file.switch("original_lm_head") else num_heads)]
+        if file.switch("shared_lm_head"):
             return []
         return [f"{self.prefix}{head}.{num_blocks}.weight" for head in range(num_heads)]
 
@@ -212,13 +212,6 @@ def _check_config(file: HeadFile, hidden_size: int, vocab_size: int) -> None:
         raise ModelUnsupportedError(f"{file.folder}: config.json sets logit_scale.", ADVICE)
 
 
-def _switch(file: HeadFile, key: str, default: bool = False) -> bool:
-    value = file.config.get(key, default)
-    if not isinstance(value, bool):
-        raise ModelUnsupportedError(f"{file.folder}: config.json says {key} is {value!r}.", ADVICE)
-    return value
-
-
 def _read_draft_ids(file: HeadFile, layout: _Layout, tensors: Mapping[str, Tensor], vocab_size: int) -> Tensor | None:
     """The reduced vocabulary, int64 [draft_vocab], if the file has one: ids of the target's, each once."""
     name, size = layout.token_ids, None
@@ -229,7 +222,7 @@ def _read_draft_ids(file: HeadFile, layout: _Layout, tensors: Mapping[str, Tenso
             return None
         if name not in tensors:
             raise ModelUnsupportedError(f"{file.folder}: the tensor {name} is missing.", ADVICE)
-    elif name not in tensors or not _switch(file, "shared_lm_head"):
+    elif name not in tensors or not file.switch("shared_lm_head"):
         return None
     ids = tensors[name]
     if ids.dtype is not torch.int64 or ids.dim() != 1 or size not in (None, ids.numel()):

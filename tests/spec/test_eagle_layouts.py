@@ -287,6 +287,20 @@ def test_a_head_for_another_model_is_refused(tmp_path: Path) -> None:
     assert "layers [2, 1, -1] of a model that has 2" in why(HEAD3, CONFIG, num_layers=2)
 
 
+@pytest.mark.parametrize(
+    ("config", "seen"),
+    [
+        ({"sliding_window": 100}, 100),
+        ({"sliding_window": 4096}, 512),
+        ({"sliding_window": None}, 512),
+        ({"sliding_window": 100, "use_sliding_window": False}, 512),
+    ],
+)
+def test_it_looks_back_no_further_than_its_sliding_window(config: dict[str, Any], seen: int, tmp_path: Path) -> None:
+    write(tmp_path / "head", HEAD3, CONFIG | config)
+    assert load_eagle(tmp_path / "head", TARGET).shape.max_positions == seen
+
+
 def test_without_a_configuration_it_says_what_is_missing(tmp_path: Path) -> None:
     refused(tmp_path, HEAD3, None, "config.json does not say num_attention_heads")
 
