@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from completiond.spec.eagle_shape import EagleShape
 from completiond.train.draft_vocab import DraftVocab
 from completiond.train.eagle_net import EagleNet
+from completiond.train.files import write_whole
 
 __all__ = ["save_head"]
 
@@ -26,10 +27,8 @@ def save_head(net: EagleNet, vocab: DraftVocab, scale: Tensor, folder: Path) -> 
     stored = {name: tensor.to(torch.bfloat16).contiguous() for name, tensor in tensors.items()}
     stored["d2t"] = vocab.d2t
     stored["t2d"] = vocab.t2d(net.shape.vocab_size)
-    partial = folder / "model.safetensors.partial"
-    save_file(stored, partial)
-    partial.replace(folder / "model.safetensors")
-    (folder / "config.json").write_text(json.dumps(_config(net.shape), indent=1) + "\n", encoding="utf-8")
+    write_whole(folder / "model.safetensors", save(stored))
+    write_whole(folder / "config.json", json.dumps(_config(net.shape), indent=1) + "\n")
 
 
 def _config(shape: EagleShape) -> dict[str, object]:

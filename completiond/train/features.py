@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor
 
 from completiond.engine.target import NORMED, TargetModel
 from completiond.errors import UsageError
+from completiond.train.files import write_whole
 from completiond.train.on_policy import OnPolicyWriter, Written
 from completiond.train.samples import Sample
 
@@ -60,9 +61,7 @@ class FeatureStore:
         about = folder / "settings.json"
         ours = json.loads(json.dumps(asdict(settings)))
         if not about.exists():
-            partial = about.with_suffix(".partial")
-            partial.write_text(json.dumps(ours))
-            partial.replace(about)
+            write_whole(about, json.dumps(ours))
         elif json.loads(about.read_text()) != ours:
             raise UsageError(f"{folder} holds features of another run.", "Give another folder, or remove this one.")
 
@@ -119,9 +118,7 @@ class FeatureStore:
             "features": written.features[:, :, :-width].contiguous(),
             "last": written.features[:, :, -width:].contiguous(),
         }
-        partial = self._file(number).with_suffix(".partial")
-        save_file(tensors, partial)
-        partial.replace(self._file(number))
+        write_whole(self._file(number), save(tensors))
 
     def _file(self, number: int) -> Path:
         return self.folder / f"{number:06d}.safetensors"

@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save
 
 from completiond.train.draft_vocab import DraftVocab
+from completiond.train.files import write_whole
 from completiond.train.medusa_net import MedusaNet
 
 __all__ = ["save_medusa"]
@@ -23,13 +24,11 @@ def save_medusa(net: MedusaNet, vocab: DraftVocab, folder: Path) -> None:
         if name.startswith("heads.")
     }
     tensors["token_ids"] = vocab.token_ids
-    partial = folder / "medusa_lm_head.safetensors.partial"
-    save_file(tensors, partial)
-    partial.replace(folder / "medusa_lm_head.safetensors")
+    write_whole(folder / "medusa_lm_head.safetensors", save(tensors))
     config = {
         "medusa_num_heads": len(net.heads),
         "medusa_num_layers": len(list(net.heads[0].children())),
         "hidden_size": net.lm_head.in_features,
         "shared_lm_head": True,
     }
-    (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+    write_whole(folder / "config.json", json.dumps(config, indent=1) + "\n")

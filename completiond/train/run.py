@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from completiond.train.eagle_net import EagleNet
 from completiond.train.eagle_save import save_head
 from completiond.train.eagle_start import head_shape, start_from_target
 from completiond.train.features import SAMPLES_PER_SHARD, FeatureSettings, FeatureStore
+from completiond.train.files import write_whole
 from completiond.train.medusa_net import MedusaNet
 from completiond.train.medusa_save import save_medusa
 from completiond.train.on_policy import OnPolicyWriter
@@ -108,7 +110,7 @@ def _check_corpus(plan: TrainPlan, corpus: Corpus) -> None:
     names = [[one.name for one in repositories] for repositories in (corpus.training, corpus.held_out)]
     if not file.exists():
         plan.work.mkdir(parents=True, exist_ok=True)
-        _write_whole(file, json.dumps(names))
+        write_whole(file, json.dumps(names))
     elif json.loads(file.read_text(encoding="utf-8")) != names:
         raise UsageError(f"{plan.folder} was begun with other repositories.", "Give the same --data, or another --out.")
 
@@ -127,7 +129,7 @@ def _vocabulary(plan: TrainPlan, completer: Completer, corpus: Corpus, say: Say)
         vocab_size = completer.target.vocab_size
         always = [token_id for token_id in completer.tokenizer.control_ids if token_id < vocab_size]
         vocab = DraftVocab.most_frequent(counts, plan.draft_vocab_size, always, vocab_size)
-        _write_whole(file, json.dumps({"ids": vocab.token_ids.tolist(), "coverage": vocab.coverage}))
+        write_whole(file, json.dumps({"ids": vocab.token_ids.tolist(), "coverage": vocab.coverage}))
     stored = json.loads(file.read_text())
     return DraftVocab(torch.tensor(stored["ids"]), stored["coverage"])
 
@@ -159,14 +161,16 @@ def _features(plan: TrainPlan, completer: Completer, corpus: Corpus, say: Say) -
         started = time.monotonic()
         for number in one.grow(target, samples, writer):
             now_s = spent_s + time.monotonic() - started
-            _write_whole(clock, str(now_s))
+            write_whole(clock, str(now_s))
             say(f"features of {number * SAMPLES_PER_SHARD * plan.num_tokens} tokens in {one.folder.name}")
             if number >= limit or now_s >= budget_s:
                 break
         if one.num_shards == 0:
+            if store.num_shards == 0:
+                shutil.rmtree(plan.work)  # nothing was learnt, and the same --out will do for more code
             raise UsageError(
                 f"The code is too little for one shard of {SAMPLES_PER_SHARD} samples of {plan.num_tokens} tokens.",
-                "Give more, or larger, repositories, and another --out.",
+                "Give more, or larger, repositories.",
             )
     return store, held_out
 
@@ -197,13 +201,6 @@ def _chooser(target: Decoder) -> Callable[[Tensor], Tensor]:
     return choose
 
 
-def _write_whole(file: Path, text: str) -> None:
-    """A run may be broken off at any time, and what it left is read by the next."""
-    partial = file.with_suffix(".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(file)
-
-
 def _sign(plan: TrainPlan, model_file: Path, acceptances: tuple[float, ...]) -> None:
     """Say in the head's configuration what it is for, and how good it is where it was measured."""
     file = plan.folder / "config.json"
@@ -214,4 +211,4 @@ def _sign(plan: TrainPlan, model_file: Path, acceptances: tuple[float, ...]) -> 
         "model_bytes": model_file.stat().st_size if model_file.is_file() else 0,
         "acceptances": [round(share, 4) for share in acceptances],
     }
-    file.write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+    write_whole(file, json.dumps(config, indent=1) + "\n")

@@ -16,6 +16,7 @@ from torch.nn.functional import linear
 
 from completiond.train.draft_vocab import DraftVocab
 from completiond.train.features import FeatureStore, Shard
+from completiond.train.files import checkpoint_bytes, write_whole
 from completiond.train.loss import AcceptanceTally, Batch, unrolled_loss
 from completiond.train.unrolled import HeadNet, Inputs
 
@@ -145,9 +146,7 @@ class HeadTrainer:
             "optimisers": [optimiser.state_dict() for optimiser in self._optimisers],
             "progress": torch.tensor([self.seconds, self.batches, self.tokens], dtype=torch.float64),
         }
-        partial = checkpoint.with_suffix(".partial")
-        torch.save(state, partial)
-        partial.replace(checkpoint)
+        write_whole(checkpoint, checkpoint_bytes(state))
 
     def resume(self, checkpoint: Path) -> None:
         """Go on from ``save``."""

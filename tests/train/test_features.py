@@ -84,7 +84,7 @@ def test_an_interrupted_store_goes_on(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         list(grow(FeatureStore(tmp_path, SETTINGS), target, rule_samples(40, 12)))
     first = FeatureStore(tmp_path, SETTINGS).load(0)
-    (tmp_path / "000001.partial").write_bytes(b"half a sha")
+    (tmp_path / "000001.safetensors.partial").write_bytes(b"half a sha")
 
     store = FeatureStore(tmp_path, SETTINGS)
     assert store.num_shards == 1
@@ -111,7 +111,7 @@ def test_a_store_of_other_settings_is_refused(tmp_path: Path, other: FeatureSett
 
 
 def test_settings_that_were_half_written_do_not_count(tmp_path: Path) -> None:
-    (tmp_path / "settings.partial").write_text('{"model": "ru')
+    (tmp_path / "settings.json.partial").write_text('{"model": "ru')
     assert FeatureStore(tmp_path, SETTINGS).num_shards == 0
     with pytest.raises(UsageError):
         FeatureStore(tmp_path, FeatureSettings("other", (), 12))

@@ -194,6 +194,7 @@ def test_too_little_code_is_said(small_completer: Completer, small_model: Path, 
     little = find_corpus([tmp_path / "code"], Exclusions())
     with pytest.raises(UsageError, match=r"too little for one shard of 16 samples of 128 tokens.*Give more"):
         run(small_plan("medusa", tmp_path / "head"), small_completer, small_model, little)
+    assert not small_plan("medusa", tmp_path / "head").work.exists(), "the same folder will do for more code"
 
 
 def test_no_room_is_said_before_anything_is_written(
