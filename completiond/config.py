@@ -17,7 +17,16 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from completiond.errors import ConfigError, UsageError
 from completiond.spec.drafter_names import DrafterChoice
 
-__all__ = ["CompletionConfig", "Config", "ExcludeConfig", "ModelConfig", "PromptConfig", "SpecConfig", "load_config"]
+__all__ = [
+    "CacheConfig",
+    "CompletionConfig",
+    "Config",
+    "ExcludeConfig",
+    "ModelConfig",
+    "PromptConfig",
+    "SpecConfig",
+    "load_config",
+]
 
 ENVIRONMENT_PREFIX = "COMPLETIOND_"
 
@@ -93,6 +102,12 @@ class SpecConfig(_Section):
         return value
 
 
+class CacheConfig(_Section):
+    """``[cache]``: what is kept between requests."""
+
+    results: bool = Field(True, description="Serve what is typed along, or asked for again, from finished answers.")
+
+
 class ExcludeConfig(_Section):
     """``[exclude]``: files that are never read. Those that look like secrets (``.env``, keys) are always left out."""
 
@@ -119,6 +134,7 @@ class Config(_Section):
     prompt: PromptConfig = PromptConfig()
     completion: CompletionConfig = CompletionConfig()
     spec: SpecConfig = SpecConfig()
+    cache: CacheConfig = CacheConfig()
     exclude: ExcludeConfig = ExcludeConfig()
 
     def with_model(self, name: str | None) -> Config:

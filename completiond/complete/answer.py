@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from completiond.complete.place import Place
 from completiond.complete.request import Chunk, Span
 from completiond.complete.stops import check, finish
@@ -38,6 +40,14 @@ class Answer:
         verdict = check(self._text, self._place)
         self._end, self._safe = verdict.end, max(self._safe, verdict.safe)
         return verdict.reason if verdict.end is not None else None
+
+    def take_known(self, token_ids: Sequence[int], max_tokens: int) -> str | None:
+        """Take what an earlier run has written; a reason means that it was at its end."""
+        reason = None
+        for token_id in token_ids:
+            reason = self.push(token_id)
+        self.attribute(0, "model")
+        return "length" if reason is None and len(token_ids) >= max_tokens else reason
 
     def attribute(self, accepted: int, source: str) -> None:
         """Of the tokens since the last call, ``source`` drafted the first ``accepted``; the rest are the model's."""

@@ -89,12 +89,16 @@ class Completer:
             return None
         return self.dictionary.draft_text(key, _with_line_feeds(request.prefix).count("\n"))
 
-    def run(self, request: CompletionRequest, arrived: float) -> Iterator[Chunk | Completion | None]:
+    def run(
+        self, request: CompletionRequest, arrived: float, token_ids: list[int] | None = None
+    ) -> Iterator[Chunk | Completion | None]:
         """Yield the new text of each pass (None when a pass added none), and the Completion last.
 
         ``arrived`` is when the request came, by ``time.perf_counter``. Closing the iterator stops after the current
-        pass. Raises UsageError for a request that cannot fit.
+        pass; ``token_ids`` then has the tokens so far, and given to another run of the same request makes it go on
+        behind them, as if it had not been broken off. Raises UsageError for a request that cannot fit.
         """
+        token_ids = [] if token_ids is None else token_ids
         if (reason := self.guard.why(request.client_id, request.path)) is not None:
             yield self._silence(f"{EXCLUDED}{reason}")
             return
@@ -105,19 +109,25 @@ class Completer:
         if self.policy is not None:
             self.policy.take_decisions()  # an answer that was broken off leaves its own behind
         drafter = self.drafters.get(request.drafter, self._draft_text(request))
-        drafter.reset(prompt.prefix_ids, (prompt.suffix_ids,))
+        drafter.reset((*prompt.prefix_ids, *token_ids), (prompt.suffix_ids,))
         place = Place.of(_with_line_feeds(request.prefix[-65536:]), _with_line_feeds(request.suffix[:65536]))
         answer = Answer(self.tokenizer, place)
         policy = CountingPolicy(self.policy or FixedPolicy(), self.acceptance, request.sampling.temperature)
         figures = _Figures(arrived)
         line_end = _line_end(request)
-        for step in generate(
-            self.target, self.kv, prompt.token_ids, drafter, Sampler(request.sampling), answer.push, max_tokens,
-            self.config.spec.max_draft_tokens, policy,
-        ):  # fmt: skip
+        stop_reason = answer.take_known(token_ids, max_tokens)
+        steps = () if stop_reason else generate(
+            self.target, self.kv, (*prompt.token_ids, *token_ids), drafter, Sampler(request.sampling), answer.push,
+            max_tokens - len(token_ids), self.config.spec.max_draft_tokens, policy,
+        )  # fmt: skip
+        if token_ids and (chunk := answer.close(stop_reason) if stop_reason else answer.take_chunk()):
+            yield _with_line_end(chunk, line_end)
+        for step in steps:
             figures.add(step)
+            token_ids.extend(step.token_ids)
             answer.attribute(step.accepted, step.source)
-            chunk = answer.take_chunk() if step.stop_reason is None else answer.close(step.stop_reason)
+            stop_reason = step.stop_reason
+            chunk = answer.take_chunk() if stop_reason is None else answer.close(stop_reason)
             yield _with_line_end(chunk, line_end) if chunk else None
         decisions = self.policy.take_decisions() if self.policy else []
         spans = tuple(Span(span.text.replace("\n", line_end), span.source) for span in answer.spans)
@@ -133,7 +143,7 @@ class Completer:
             drafted=sum(drafted for drafted, _ in figures.by_drafter.values()),
             accepted=sum(accepted for _, accepted in figures.by_drafter.values()),
             by_drafter={name: DrafterStats(*counts) for name, counts in figures.by_drafter.items()},
-            stop_reason=step.stop_reason if answer.text and step.stop_reason else "empty",
+            stop_reason=stop_reason if answer.text and stop_reason else "empty",
             model=self.config.model.name,
             device=str(self.target.device),
             decisions=tuple(decisions) if request.explain else (),

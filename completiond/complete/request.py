@@ -17,9 +17,17 @@ __all__ = [
     "DictionaryState",
     "DrafterStats",
     "LineEdit",
+    "ServedFrom",
     "ServiceState",
     "Span",
 ]
+
+ServedFrom = Literal["engine", "running", "cache"]
+"""
+``engine``   the model was run for this request
+``running``  another request's answer, which this one's text still fitted, was gone on with
+``cache``    a finished answer; no pass of the model was needed
+"""
 
 EXCLUDED: Final = "excluded: "
 """How the stop reason of a completion in a file that may not be read begins."""
@@ -104,6 +112,7 @@ class Completion:
     device: str
     decisions: tuple[Decision, ...] = ()
     """What was drafted in each pass and why, if the request asked to have it explained."""
+    served_from: ServedFrom = "engine"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from completiond.complete.answers import Answers
+from completiond.complete.generation import Generation, Reader
 from completiond.complete.request import (
     Chunk,
     Completion,
@@ -32,24 +34,31 @@ __all__ = ["LocalService"]
 
 log = logging.getLogger(__name__)
 
-_END = object()
-
 RETRY_AFTER_S = 2.0
 """A load that failed is tried again by the first request that comes at least this long after it."""
 
 
 class _Stream:
-    """One request in flight: what the engine's thread has produced and the event loop has not yet read."""
+    """One request in flight: what has been produced for it and not yet been read."""
 
-    def __init__(self) -> None:
-        self.items: asyncio.Queue[Any] = asyncio.Queue()
-        self.job: Job | None = None
+    def __init__(self, request: CompletionRequest, arrived: float) -> None:
+        self.request = request
+        self.arrived = arrived
+        self._items: asyncio.Queue[Chunk | Completion | Exception] = asyncio.Queue()
 
-    def fail(self, error: Exception) -> None:
-        """End the stream now with ``error`` and stop the engine's work on it."""
-        if self.job is not None:
-            self.job.cancel()
-        self.items.put_nowait(error)
+    def put(self, item: Chunk | Completion | Exception) -> None:
+        """See Reader.put."""
+        self._items.put_nowait(item)
+
+    async def items(self) -> AsyncGenerator[Chunk | Completion, None]:
+        """What comes, up to the Completion. Raises what was put as an exception."""
+        while True:
+            item = await self._items.get()
+            if isinstance(item, Exception):
+                raise item
+            yield item
+            if isinstance(item, Completion):
+                return
 
 
 class LocalService:
@@ -67,6 +76,7 @@ class LocalService:
         self._failure: CompletiondError | None = None
         self._load_ended_s = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._answers = Answers(self._run)
         self._worker = Worker(self._load)
 
     @property
@@ -92,7 +102,8 @@ class LocalService:
     async def close(self) -> None:
         """Stop the engine's thread after its current pass."""
         for stream in list(self._streams.values()):
-            stream.fail(NotReadyError("The daemon is stopping.", "Ask again."))
+            stream.put(NotReadyError("The daemon is stopping.", "Ask again."))
+            self._answers.leave(stream)
         await asyncio.to_thread(self._worker.stop, 2.0)
 
     def subscribe(self, listener: Callable[[ServiceState], None]) -> Callable[[], None]:
@@ -121,21 +132,25 @@ class LocalService:
                 "Ask again in a moment.",
             )
         arrived = time.perf_counter()
-        stream = _Stream()
+        stream = _Stream(request, arrived)
         # A request without a document supersedes none and is superseded by none.
         key = (request.client_id, request.document_id or f"request {id(stream)}")
         if (older := self._streams.get(key)) is not None:
-            older.fail(SupersededError())
+            older.put(SupersededError())
         self._streams[key] = stream
         try:
-            self._submit(request, arrived, stream)
-            while (item := await stream.items.get()) is not _END:
-                if isinstance(item, Exception):
-                    raise item
-                yield item
+            if self._may_use_kept(request) and (found := self._answers.find(request, arrived)) is not None:
+                stream.put(Chunk(found.text, found.spans))
+                stream.put(found)
+            else:
+                self._answers.join(stream)
+            if older is not None:
+                self._answers.leave(older)  # not before the newer one had a chance to go on with its answer
+            async with contextlib.aclosing(stream.items()) as items:
+                async for item in items:
+                    yield item
         finally:
-            if stream.job is not None:
-                stream.job.cancel()
+            self._answers.leave(stream)
             if self._streams.get(key) is stream:
                 del self._streams[key]
 
@@ -151,7 +166,9 @@ class LocalService:
         """See Service.forget_client."""
         for (client, _), stream in list(self._streams.items()):
             if client == client_id:
-                stream.fail(SupersededError())
+                stream.put(SupersededError())
+                self._answers.leave(stream)
+        self._answers.forget(client_id)
         self._folders.pop(client_id, None)
         self._tell(lambda documents: documents.forget_client(client_id))
 
@@ -171,6 +188,7 @@ class LocalService:
 
     def close_document(self, client_id: str, document_id: str) -> None:
         """See Service.close_document."""
+        self._answers.forget(client_id, document_id)
         self._tell(lambda documents: documents.close((client_id, document_id)))
 
     def _tell(self, change: Callable[[OpenDocuments], None]) -> None:
@@ -204,22 +222,42 @@ class LocalService:
         """On the engine's thread, which alone may look at the documents; others see the numbers."""
         self._dictionary = completer.documents.state
 
-    def _submit(self, request: CompletionRequest, arrived: float, stream: _Stream) -> None:
+    def _may_use_kept(self, request: CompletionRequest) -> bool:
+        """A file may have been excluded since it was answered in."""
+        completer = self._completer
+        return (
+            self._config.cache.results
+            and completer is not None
+            and completer.guard.why(request.client_id, request.path) is None
+        )
+
+    def _run(self, generation: Generation, reader: Reader) -> None:
+        """Have the engine begin with an answer, or go on with it."""
         loop, completer = self._loop, self._completer
         assert loop is not None, "start() comes first"
         assert completer is not None, "the state is ready"
-
-        def post(item: Any) -> None:
-            if item is not None:
-                _post(loop, stream.items.put_nowait, item)
+        request, completions = generation.request, list[Completion]()
 
         def work() -> Iterator[Chunk | Completion | None]:
             completer.documents.check(request.client_id)
             self._note_dictionary(completer)
-            yield from completer.run(request, arrived)
+            yield from completer.run(request, reader.arrived, generation.token_ids)
 
-        stream.job = Job(work=work, on_item=post, on_end=lambda: post(_END), on_error=post)
-        self._worker.submit(stream.job)
+        def on_item(item: Chunk | Completion | None) -> None:
+            if isinstance(item, Completion):
+                completions.append(item)
+            elif item is not None:
+                _post(loop, generation.add, item)
+
+        def on_end() -> None:
+            _post(loop, lambda completion: self._answers.ended(generation, completion), next(iter(completions), None))
+
+        def on_error(error: Exception) -> None:
+            _post(loop, lambda error: self._answers.failed(generation, error), error)
+
+        job = Job(work=work, on_item=on_item, on_end=on_end, on_error=on_error)
+        generation.began(job)
+        self._worker.submit(job)
 
     def _load(self) -> None:
         """On the engine's thread: find, prepare, load and warm up the model, and tell the listeners how far it is."""

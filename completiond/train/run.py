@@ -72,7 +72,12 @@ def train_head(
     store, held_out = _features(plan, completer, corpus, say)
     source = open_source(model_file)
     net, scale = _network(plan, target, source, vocab, store)
-    settings = TrainSettings(hours=plan.hours * (1.0 - FEATURE_SHARE), num_steps=_num_steps(plan))
+    # Medusa's heads do not read each other: there is no step that the others depend on.
+    settings = TrainSettings(
+        hours=plan.hours * (1.0 - FEATURE_SHARE),
+        num_steps=_num_steps(plan),
+        unroll_every=3 if plan.kind == "eagle" else 1,
+    )
     trainer = HeadTrainer(net, vocab, target.vocab_size, scale, store, held_out, _chooser(target), settings)
     checkpoint = plan.work / "checkpoint.pt"
     if checkpoint.exists():

@@ -25,11 +25,16 @@ __all__ = ["HeadTrainer", "Report", "TrainSettings", "feature_scale"]
 
 @dataclass(frozen=True, slots=True)
 class TrainSettings:
-    """Numbers of a run; docs/log.md says how they were found. ``hours``: of training, without the features."""
+    """Numbers of a run; docs/log.md says how they were found. ``hours``: of training, without the features.
+
+    Of every ``unroll_every`` batches one is unrolled to ``num_steps`` steps and the others learn the first, on which
+    all later ones depend, at a third of the price.
+    """
 
     hours: float
     num_steps: int = 3
-    samples_per_batch: int = 2
+    unroll_every: int = 1
+    samples_per_batch: int = 4
     matrix_rate: float = 4e-3
     vector_rate: float = 1e-3
     warm_up_batches: int = 20
@@ -168,14 +173,16 @@ class HeadTrainer:
             if spent_s >= left_s:
                 break
             self._set_rates(self.seconds + spent_s)
+            num_steps = 1 if self.batches % self.settings.unroll_every else self.settings.num_steps
             with self._arithmetic():
-                loss = unrolled_loss(self.net, self._batch(shard, some), self.settings.num_steps)
+                loss = unrolled_loss(self.net, self._batch(shard, some), num_steps)
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(self._module.parameters(), 1.0)
             for optimiser in self._optimisers:
                 optimiser.step()
                 optimiser.zero_grad(set_to_none=True)
-            losses.append(loss.item())
+            if num_steps == self.settings.num_steps:  # others are of another size
+                losses.append(loss.item())
             self.batches += 1
             self.tokens += shard.ids[some].numel()
         return losses

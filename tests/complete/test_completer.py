@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Generator
 from dataclasses import replace
 
 import pytest
@@ -348,3 +349,51 @@ def test_a_cache_is_no_larger_than_the_models_positions() -> None:
     config = CONFIG.model_copy(update={"model": ModelConfig(name="fake", context_tokens=100_000)})
 
     assert completer_for("", config)[0].kv.capacity_tokens == completer_for("")[1].max_positions
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    seed=st.integers(0, 50),
+    drafter=st.sampled_from(["none", "ngram"]),
+    temperature=st.sampled_from([0.0, 0.9]),
+    lengths=st.lists(st.integers(1, 9), max_size=4),
+    between=st.sampled_from(["", "def other(x):\n    "]),
+    max_tokens=st.sampled_from([5, 40]),
+)
+def test_an_answer_broken_off_and_gone_on_with_is_the_answer(
+    seed: int,
+    drafter: DrafterChoice,
+    temperature: float,
+    lengths: list[int],
+    between: str,
+    max_tokens: int,
+) -> None:
+    script = babble(PADDED_VOCAB_SIZE, seed=seed, favoured=LIKELY)
+    wanted = CompletionRequest(
+        "a = abc\nb = ",
+        "\nabc = xyz\n",
+        max_tokens=max_tokens,
+        sampling=SamplingParams(temperature=temperature, seed=seed),
+        drafter=drafter,
+    )
+    whole = run(completer_for(script)[0], wanted)[1]
+
+    completer, target = completer_for(script)
+    token_ids: list[int] = []
+    for num_items in lengths:
+        items = completer.run(wanted, time.perf_counter(), token_ids)
+        for _ in range(num_items):
+            if isinstance(next(items), Completion):
+                return  # it was shorter than that
+        assert isinstance(items, Generator)
+        items.close()
+        if between:
+            run(completer, CompletionRequest(between, ""))
+    num_passes, known = target.num_passes, len(token_ids)
+    *chunks, completion = (item for item in completer.run(wanted, time.perf_counter(), token_ids) if item is not None)
+    assert isinstance(completion, Completion)
+    assert (completion.text, completion.token_ids, completion.stop_reason) == (
+        whole.text, whole.token_ids, whole.stop_reason
+    )  # fmt: skip
+    assert "".join(chunk.text for chunk in chunks) == whole.text
+    assert target.num_passes - num_passes <= whole.passes - known * (drafter == "none")

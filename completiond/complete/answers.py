@@ -1,0 +1,145 @@
+"""All answers that are being written or were finished, and who waits for which. On the event loop's thread.
+
+A request is answered by the first of these that there is: a finished answer that goes on where its cursor is, one that
+is being written, or was broken off, and still agrees with its text, and a new run of the model.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from completiond.cache.results import ResultCache
+from completiond.complete.generation import Generation, Reader
+from completiond.complete.request import Completion, CompletionRequest
+from completiond.complete.rest import rest_of
+from completiond.engine.sampling_params import SamplingParams
+from completiond.errors import NotReadyError
+
+__all__ = ["Answers"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """What a kept answer depends on, besides the text before the cursor, and whose it is. Drafters change nothing."""
+
+    client_id: str
+    document_id: str
+    path: str
+    suffix_digest: bytes
+    max_tokens: int | None
+    sampling: SamplingParams
+
+
+MAX_BROKEN_OFF = 8
+"""Answers that nobody waited for to the end; a key pressed by mistake and taken back needs the newest only."""
+
+
+class Answers:
+    """``run`` has the engine work at a generation for the sake of a reader; it calls ``Generation.began`` first."""
+
+    def __init__(self, run: Callable[[Generation, Reader], None]) -> None:
+        self._run = run
+        self._results: ResultCache[Completion] = ResultCache()
+        self._running: list[Generation] = []
+        self._broken_off: deque[Generation] = deque(maxlen=MAX_BROKEN_OFF)
+        self._waiting: dict[Generation, Reader] = {}
+        """Of those that stop just now: who wants them to go on."""
+
+    def find(self, request: CompletionRequest, arrived: float) -> Completion | None:
+        """The rest of a finished answer, if it goes on where the request's cursor is."""
+        if not _is_kept(request) or (found := self._results.find(_group(request), request.prefix)) is None:
+            return None
+        completion, num_typed = found
+        return rest_of(completion, num_typed, (time.perf_counter() - arrived) * 1e3, "cache")
+
+    def join(self, reader: Reader) -> Generation:
+        """Have ``reader``'s request answered: by an answer on its way if one fits, else by a new one."""
+        generation = self._fitting(reader.request)
+        if generation is None:
+            generation = Generation(reader.request, self._restart)
+            generation.is_kept = _is_kept(reader.request)
+            self._begin(generation, reader)
+        elif generation in self._broken_off:
+            self._broken_off.remove(generation)
+            self._begin(generation, reader)
+        elif generation.is_stopping:
+            self._waiting.setdefault(generation, reader)
+        generation.join(reader)
+        return generation
+
+    def leave(self, reader: Reader) -> None:
+        """``reader`` waits no more."""
+        for generation in self._running:
+            generation.leave(reader)
+
+    def ended(self, generation: Generation, completion: Completion | None) -> None:
+        """The engine is done with ``generation``: ``completion`` is None when it was stopped before its end."""
+        self._running.remove(generation)
+        waiting = self._waiting.pop(generation, None)
+        if completion is not None:
+            if generation.is_kept:
+                self._results.put(_group(generation.request), generation.request.prefix, completion.text, completion)
+            generation.end(completion)
+        elif waiting is not None and generation.has_readers:
+            self._begin(generation, waiting)
+        elif generation.has_readers:  # not we have stopped it
+            generation.fail(NotReadyError("The answer was cut off.", "Ask again."))
+        elif generation.token_ids and generation.is_kept:
+            self._broken_off.append(generation)
+
+    def failed(self, generation: Generation, error: Exception) -> None:
+        """The engine could not answer."""
+        self._running.remove(generation)
+        self._waiting.pop(generation, None)
+        generation.fail(error)
+
+    def forget(self, client_id: str, document_id: str | None = None) -> None:
+        """Drop what was answered in a document, or in all of a client's."""
+
+        def is_meant(request: CompletionRequest) -> bool:
+            return request.client_id == client_id and document_id in (None, request.document_id)
+
+        for generation in [one for one in (*self._running, *self._broken_off) if is_meant(one.request)]:
+            generation.is_kept = False
+            if generation in self._broken_off:
+                self._broken_off.remove(generation)
+        for group in self._results.groups:
+            assert isinstance(group, _Group)
+            if group.client_id == client_id and document_id in (None, group.document_id):
+                self._results.forget(group)
+
+    def _begin(self, generation: Generation, reader: Reader) -> None:
+        self._running.append(generation)
+        self._run(generation, reader)
+
+    def _restart(self, reader: Reader) -> None:
+        """The answer that ``reader`` read turned away from its text."""
+        self.join(reader)
+
+    def _fitting(self, request: CompletionRequest) -> Generation | None:
+        """Newest first; one that runs before one that was broken off."""
+        if not _is_kept(request):
+            return None
+        for generation in (*reversed(self._running), *reversed(self._broken_off)):
+            same = generation.is_kept and _is_same_but_for_prefix(generation.request, request)
+            if same and generation.fits(request):
+                return generation
+        return None
+
+
+def _group(request: CompletionRequest) -> _Group:
+    suffix = blake2b(request.suffix.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return _Group(request.client_id, request.document_id, request.path, suffix, request.max_tokens, request.sampling)
+
+
+def _is_kept(request: CompletionRequest) -> bool:
+    """Of a text without a name nobody says when it is closed; who wants an explanation wants passes of the model."""
+    return bool(request.document_id) and not request.explain
+
+
+def _is_same_but_for_prefix(a: CompletionRequest, b: CompletionRequest) -> bool:
+    return (a.path, a.max_tokens, a.sampling, a.suffix) == (b.path, b.max_tokens, b.sampling, b.suffix)

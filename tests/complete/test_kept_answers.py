@@ -1,0 +1,231 @@
+"""Answers that serve more than one request: typed along, taken back, broken off, asked for twice."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from completiond.complete.request import Chunk, Completion, CompletionRequest
+from completiond.complete.service import LocalService
+from completiond.complete.service_protocol import SupersededError
+from completiond.config import CacheConfig
+from tests.complete.test_service import ANSWER, CONFIG, Gate, Opener, error_of, request, result_of, until
+from tests.complete.test_service import gate as gate
+from tests.complete.test_service import loading as loading
+from tests.complete.test_service import opener as opener
+from tests.complete.test_service import service as service
+
+
+async def ask(service: LocalService, wanted: CompletionRequest) -> tuple[list[Chunk], Completion]:
+    items = [item async for item in service.stream(wanted)]
+    assert isinstance(items[-1], Completion)
+    chunks = [item for item in items[:-1] if isinstance(item, Chunk)]
+    assert "".join(chunk.text for chunk in chunks) == items[-1].text
+    assert all("".join(span.text for span in chunk.spans) == chunk.text for chunk in chunks)
+    assert "".join(span.text for span in items[-1].spans) == items[-1].text
+    return chunks, items[-1]
+
+
+# Finished
+
+
+async def test_typing_along_takes_no_pass(service: LocalService, opener: Opener) -> None:
+    _, whole = await ask(service, request())
+    assert (whole.text, whole.served_from) == (ANSWER, "engine")
+    num_passes = opener.target.num_passes
+    for typed in (1, 2, 5, len(ANSWER) - 1, 3, 0):
+        _, rest = await ask(service, request(prefix="x" + ANSWER[:typed]))
+        assert (rest.text, rest.served_from, rest.passes) == (ANSWER[typed:], "cache", 0)
+        assert rest.stop_reason == whole.stop_reason
+    assert opener.target.num_passes == num_passes
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        request(prefix="xb"),
+        request(prefix="x" + ANSWER),
+        request(prefix="yx"),
+        request(document="b.py"),
+        replace(request(), suffix="\n\n"),
+        replace(request(), max_tokens=3),
+        replace(request(), explain=True),
+        request(document=""),
+    ],
+    ids=["typed", "all typed", "before", "document", "suffix", "length", "explained", "no document"],
+)
+async def test_another_text_or_question_is_answered_anew(service: LocalService, other: CompletionRequest) -> None:
+    await service.complete(request())
+    assert (await service.complete(other)).served_from == "engine"
+
+
+async def test_without_a_document_nothing_is_kept(service: LocalService) -> None:
+    for _ in range(2):
+        assert (await service.complete(request(document=""))).served_from == "engine"
+
+
+async def test_a_closed_document_is_forgotten(service: LocalService) -> None:
+    for name in ("a.py", "b.py"):
+        await service.complete(request(document=name))
+    service.close_document("me", "a.py")
+    assert (await service.complete(request(document="b.py"))).served_from == "cache"
+    assert (await service.complete(request(document="a.py"))).served_from == "engine"
+    service.forget_client("me")
+    assert (await service.complete(request(document="b.py"))).served_from == "engine"
+
+
+async def test_what_ends_after_its_document_was_closed_is_not_kept(service: LocalService, gate: Gate) -> None:
+    gate.allow(1)
+    running = asyncio.create_task(service.complete(request()))
+    await until(gate.waiting)
+    service.close_document("me", "a.py")
+    gate.allow(100)
+    assert (await result_of(running)).text == ANSWER
+    assert (await service.complete(request())).served_from == "engine"
+
+
+async def test_a_file_that_came_to_be_excluded_is_not_answered_from_memory(
+    service: LocalService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.py"
+    wanted = replace(request(), path=str(path))
+    assert (await service.complete(wanted)).text == ANSWER
+    completer = service._completer
+    assert completer is not None
+    monkeypatch.setattr(completer.guard, "why", lambda client_id, path: "gitignore")
+    answer = await service.complete(wanted)
+    assert (answer.text, answer.stop_reason) == ("", "excluded: gitignore")
+    assert (await service.complete(replace(wanted, prefix="xa"))).text == ""
+
+
+async def test_it_can_be_turned_off(service: LocalService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "_config", CONFIG.model_copy(update={"cache": CacheConfig(results=False)}))
+    for _ in range(2):
+        assert (await service.complete(request())).served_from == "engine"
+
+
+# On the way
+
+
+async def test_an_answer_that_is_typed_along_is_gone_on_with(service: LocalService, opener: Opener, gate: Gate) -> None:
+    gate.allow(2)
+    older = asyncio.create_task(service.complete(request()))
+    await until(gate.waiting)  # "ab" is written
+    newer = asyncio.create_task(ask(service, request(prefix="xa")))
+    assert isinstance(await error_of(older), SupersededError)
+    gate.allow(100)
+    chunks, rest = await asyncio.wait_for(newer, 20)
+    assert (rest.text, rest.served_from) == (ANSWER[1:], "running")
+    assert chunks[0].text.startswith("b"), "what was there came at once"
+    assert opener.target.num_passes == len(ANSWER) + 1
+
+
+async def test_typing_faster_than_it_writes(service: LocalService, opener: Opener, gate: Gate) -> None:
+    gate.allow(2)
+    older = asyncio.create_task(service.complete(request()))
+    await until(gate.waiting)
+    newer = asyncio.create_task(ask(service, request(prefix="xabcd")))
+    assert isinstance(await error_of(older), SupersededError)
+    gate.allow(100)
+    _, rest = await asyncio.wait_for(newer, 20)
+    assert (rest.text, rest.served_from) == (ANSWER[4:], "running")
+    assert opener.target.num_passes == len(ANSWER) + 1
+
+
+async def test_an_answer_that_turns_away_from_the_text_is_given_up(
+    service: LocalService, opener: Opener, gate: Gate
+) -> None:
+    gate.allow(2)
+    older = asyncio.create_task(service.complete(request()))
+    await until(gate.waiting)
+    newer = asyncio.create_task(ask(service, request(prefix="xabX")))
+    assert isinstance(await error_of(older), SupersededError)
+    gate.allow(1)  # "c"
+    await until(gate.waiting)
+    gate.allow(100)
+    _, answer = await asyncio.wait_for(newer, 20)
+    assert (answer.text, answer.served_from) == (ANSWER, "engine")
+    assert opener.target.num_passes - answer.passes == 4, "the one under way when it turned away was the last"
+
+
+async def test_an_answer_that_ends_in_what_was_typed_is_no_answer(service: LocalService, gate: Gate) -> None:
+    gate.allow(2)
+    older = asyncio.create_task(service.complete(request()))
+    await until(gate.waiting)
+    newer = asyncio.create_task(ask(service, request(prefix="x" + ANSWER)))
+    assert isinstance(await error_of(older), SupersededError)
+    gate.allow(100)
+    _, answer = await asyncio.wait_for(newer, 20)
+    assert (answer.text, answer.served_from) == (ANSWER, "engine"), "the script says it again"
+
+
+async def test_an_answer_broken_off_is_gone_on_with_where_it_was(
+    service: LocalService, opener: Opener, gate: Gate
+) -> None:
+    gate.allow(3)
+    older = asyncio.create_task(service.complete(request()))
+    await until(gate.waiting)  # "abc" is written
+    older.cancel()
+    await asyncio.gather(older, return_exceptions=True)
+    gate.allow(100)
+    await service.complete(request(document="", prefix="y"))  # the engine has done what came before
+    num_others = opener.target.num_passes - 4
+    chunks, rest = await ask(service, request(prefix="xa"))
+    assert (rest.text, rest.served_from) == (ANSWER[1:], "running")
+    assert chunks[0].text.startswith("bc")
+    assert opener.target.num_passes == num_others + len(ANSWER) + 1, "no token was computed twice"
+
+
+async def test_a_reader_who_comes_while_it_stops_makes_it_go_on(
+    service: LocalService, opener: Opener, gate: Gate
+) -> None:
+    gate.allow(2)
+    older = asyncio.create_task(service.complete(request()))
+    await until(gate.waiting)
+    older.cancel()
+    await asyncio.gather(older, return_exceptions=True)
+    newer = asyncio.create_task(ask(service, request(prefix="xa")))
+    await asyncio.sleep(0)
+    gate.allow(100)
+    _, rest = await asyncio.wait_for(newer, 20)
+    assert (rest.text, rest.served_from) == (ANSWER[1:], "running")
+    assert opener.target.num_passes == len(ANSWER) + 1
+
+
+async def test_the_same_question_of_two_clients_is_answered_once(
+    service: LocalService, opener: Opener, gate: Gate
+) -> None:
+    gate.allow(2)
+    first = asyncio.create_task(ask(service, request()))
+    await until(gate.waiting)
+    second = asyncio.create_task(ask(service, request(client="you")))
+    await asyncio.sleep(0)
+    gate.allow(100)
+    assert [(await asyncio.wait_for(task, 20))[1].text for task in (first, second)] == [ANSWER] * 2
+    assert opener.target.num_passes == len(ANSWER) + 1
+
+
+async def test_one_of_two_readers_may_leave(service: LocalService, opener: Opener, gate: Gate) -> None:
+    gate.allow(2)
+    first = asyncio.create_task(service.complete(request()))
+    await until(gate.waiting)
+    second = asyncio.create_task(service.complete(request(client="you")))
+    await asyncio.sleep(0)
+    first.cancel()
+    gate.allow(100)
+    assert (await result_of(second)).text == ANSWER
+    assert opener.target.num_passes == len(ANSWER) + 1
+
+
+async def test_a_question_with_other_settings_is_not_joined(service: LocalService, gate: Gate) -> None:
+    gate.allow(2)
+    first = asyncio.create_task(service.complete(request()))
+    await until(gate.waiting)
+    second = asyncio.create_task(service.complete(replace(request(client="you"), max_tokens=3)))
+    await asyncio.sleep(0)
+    gate.allow(100)
+    assert (await result_of(first)).text == ANSWER
+    assert (await result_of(second)).text == ANSWER[:3]
