@@ -106,6 +106,11 @@ class CacheConfig(_Section):
     """``[cache]``: what is kept between requests."""
 
     results: bool = Field(True, description="Serve what is typed along, or asked for again, from finished answers.")
+    suffix: Literal["auto", "shift", "exact"] = Field(
+        "auto",
+        description="While typing, move what was read of the text behind the cursor (shift), or read it again (exact);"
+        " auto: shift on a CPU.",
+    )
 
 
 class ExcludeConfig(_Section):

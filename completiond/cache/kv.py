@@ -87,8 +87,13 @@ class KVCache(SequenceCache):
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
         row_multiple: int = 1,
+        rope_theta: float | None = None,
     ) -> None:
+        """``rope_theta``: by which base the keys are rotated to their places (RoFormer, arXiv 2104.09864; half-split);
+        None where they cannot be moved.
+        """
         super().__init__(capacity_tokens)
+        self.rope_theta = rope_theta
         shape = (num_layers, num_kv_heads, -(-capacity_tokens // row_multiple) * row_multiple, head_dim)
         # Zeros, not empty: a masked row is multiplied by an exact 0, and 0 x NaN would still be NaN.
         self.keys = torch.zeros(shape, dtype=dtype, device=device)

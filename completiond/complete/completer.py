@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from completiond.cache.kv import SequenceCache
+from completiond.cache.kv import KVCache, SequenceCache
+from completiond.cache.shift import SuffixShift
 from completiond.complete.answer import Answer
 from completiond.complete.dictionary import Dictionary
 from completiond.complete.drafters import Drafters
@@ -23,7 +24,7 @@ from completiond.config import Config
 from completiond.engine.generate import Step, generate
 from completiond.engine.load import LoadedModel
 from completiond.engine.sampling import Sampler
-from completiond.errors import UsageError
+from completiond.errors import ConfigError, UsageError
 from completiond.exclude.exclusions import Exclusions
 from completiond.exclude.guard import Guard
 from completiond.exclude.ignore_file import Problem
@@ -51,6 +52,7 @@ class Completer:
         self.documents = OpenDocuments(self.dictionary, self.guard, config.spec.workspace)
         self.acceptance = AcceptanceCounter()
         self.kv: SequenceCache = self.target.new_cache(min(config.model.context_tokens, self.target.max_positions))
+        self.shift = _shift(self.kv, config, self.target.device.type)
         self.drafters = Drafters(model, self.kv, config, self.tokenizer.stop_ids, model_file)
 
     @property
@@ -118,7 +120,7 @@ class Completer:
         stop_reason = answer.take_known(token_ids, max_tokens)
         steps = () if stop_reason else generate(
             self.target, self.kv, (*prompt.token_ids, *token_ids), drafter, Sampler(request.sampling), answer.push,
-            max_tokens - len(token_ids), self.config.spec.max_draft_tokens, policy,
+            max_tokens - len(token_ids), self.config.spec.max_draft_tokens, policy, self.shift, prompt.movable,
         )  # fmt: skip
         if token_ids and (chunk := answer.close(stop_reason) if stop_reason else answer.take_chunk()):
             yield _with_line_end(chunk, line_end)
@@ -137,6 +139,7 @@ class Completer:
             spans=spans,
             prompt_tokens=len(prompt.token_ids),
             cached_tokens=figures.cached_tokens,
+            moved_tokens=figures.moved_tokens,
             ttft_ms=figures.ttft_ms,
             ms_per_token=figures.ms_per_token,
             passes=figures.passes,
@@ -169,11 +172,13 @@ class _Figures:
         self._tokens = 0
         self.passes = 0
         self.cached_tokens = 0
+        self.moved_tokens = 0
         self.by_drafter: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
 
     def add(self, step: Step) -> None:
         """Count one pass; pieces of prefill produce no tokens and are not decode passes."""
         self.cached_tokens = step.cached_tokens
+        self.moved_tokens = step.moved_tokens
         if not step.token_ids and step.stop_reason is None:
             return
         self._last = time.perf_counter()
@@ -195,6 +200,19 @@ class _Figures:
         """Mean over the tokens after the first pass; 0.0 when there are none."""
         later = self._tokens - self._first_tokens
         return (self._last - self._first) * 1e3 / later if later and self._first else 0.0
+
+
+def _shift(kv: SequenceCache, config: Config, device_type: str) -> SuffixShift | None:
+    """Raises ConfigError where shifting is asked for and cannot be done."""
+    if config.cache.suffix == "exact" or (config.cache.suffix == "auto" and device_type != "cpu"):
+        return None
+    if isinstance(kv, KVCache) and kv.rope_theta is not None:
+        return SuffixShift(kv)
+    if config.cache.suffix == "auto":
+        return None
+    raise ConfigError(
+        f"cache.suffix is shift, and {config.model.name} does not run on the fast decoder.", "Set it to auto or exact."
+    )
 
 
 def _warn_of(problem: Problem) -> None:

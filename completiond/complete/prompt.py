@@ -23,11 +23,15 @@ class PromptBudget:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """``token_ids`` is what the model reads. ``prefix_ids`` and ``suffix_ids`` are its text parts, for drafters."""
+    """``token_ids`` is what the model reads. ``prefix_ids`` and ``suffix_ids`` are its text parts, for drafters.
+
+    ``movable``: places of the text behind the cursor, with its marker, if typing moves it (cache/shift.py).
+    """
 
     token_ids: tuple[int, ...]
     prefix_ids: tuple[int, ...]
     suffix_ids: tuple[int, ...]
+    movable: range = range(0)
 
 
 def build_prompt(
@@ -46,7 +50,9 @@ def build_prompt(
     before, after = [fim.prefix_id, *prefix_ids], [fim.suffix_id, *suffix_ids]
     body = [*after, *before] if fim.family.suffix_first else [*before, *after]
     middle = [] if fim.middle_id is None else [fim.middle_id]
-    return Prompt((*tokenizer.bos_ids, *body, *middle), tuple(prefix_ids), tuple(suffix_ids))
+    begin = len(tokenizer.bos_ids) + len(before)
+    movable = range(0) if fim.family.suffix_first else range(begin, begin + len(after))
+    return Prompt((*tokenizer.bos_ids, *body, *middle), tuple(prefix_ids), tuple(suffix_ids), movable)
 
 
 def _window_before(prefix: str, tokenizer: TextTokenizer, max_tokens: int) -> list[int]:

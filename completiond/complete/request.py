@@ -113,6 +113,8 @@ class Completion:
     decisions: tuple[Decision, ...] = ()
     """What was drafted in each pass and why, if the request asked to have it explained."""
     served_from: ServedFrom = "engine"
+    moved_tokens: int = 0
+    """Of the prompt, neither read nor found in their places: an approximation (cache/shift.py)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ class Decoder:
         shape = self.shape
         return KVCache(
             shape.num_layers, shape.num_kv_heads, shape.head_dim, capacity_tokens, self.kernels.dtype, self.device,
-            row_multiple=KEY_BLOCK,
+            row_multiple=KEY_BLOCK, rope_theta=shape.rope_theta,
         )  # fmt: skip
 
     @torch.inference_mode()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from completiond.cache.shift import SuffixShift
 from completiond.engine.sampling import Sampler
 from completiond.engine.target import CacheT, TargetModel
 from completiond.spec.drafter import Drafter, Verified
@@ -26,6 +27,7 @@ StopCheck = Callable[[int], str | None]
 class Step:
     """What one pass did. ``token_ids`` are the new tokens of the answer; the first ``accepted`` came from the draft.
 
+    ``cached_tokens`` of the prompt were there, and ``moved_tokens`` more were moved to their places and not read.
     ``draft_ms`` is the part of ``pass_ms`` in which the draft was made. ``stop_reason`` is set on the last step. A
     piece of prefill has no tokens.
     """
@@ -39,6 +41,7 @@ class Step:
     stop_reason: str | None = None
     origin: str = ""
     draft_ms: float = 0.0
+    moved_tokens: int = 0
 
 
 def generate(
@@ -51,10 +54,13 @@ def generate(
     max_tokens: int,
     max_draft_tokens: int,
     policy: Policy | None = None,
+    shift: SuffixShift | None = None,
+    movable: range = range(0),
 ) -> Iterator[Step]:
     """Continue ``prompt_ids``, reusing what ``kv`` already holds of them; one Step per pass of the target.
 
-    ``policy`` decides how much of a draft is checked; None checks all of it. The caller ends an answer early by
+    ``policy`` decides how much of a draft is checked; None checks all of it. With ``shift``, the rows of the prompt's
+    places ``movable`` may be those of the last prompt, moved. The caller ends an answer early by
     closing the iterator: the cache then holds only tokens that are part of the sequence. Raises ValueError for an
     empty prompt or answer, and when both cannot fit into the cache.
     """
@@ -63,18 +69,18 @@ def generate(
     if len(prompt_ids) + max_tokens > kv.capacity_tokens:
         raise ValueError(f"{len(prompt_ids)} + {max_tokens} tokens do not fit into {kv.capacity_tokens}")
     policy = policy or FixedPolicy()
-    cached_tokens = kv.reuse(prompt_ids)
-    drafter.begin(prompt_ids, cached_tokens)
-    pending = list(prompt_ids[cached_tokens:])
+    cached_tokens, move = (kv.reuse(prompt_ids), None) if shift is None else shift.reuse(prompt_ids, movable)
+    drafter.begin(prompt_ids, cached_tokens, move)
+    start, moved_tokens = cached_tokens, 0
+    if shift is not None and move is not None:
+        yield from _read(target, kv, drafter, prompt_ids[start : move.start], cached_tokens)
+        shift.place(move)
+        start, moved_tokens = move.end, move.length
+    last = len(prompt_ids) - 1
+    num_whole = (last - start) // PREFILL_CHUNK_TOKENS * PREFILL_CHUNK_TOKENS
+    yield from _read(target, kv, drafter, prompt_ids[start : start + num_whole], cached_tokens)
+    pending = list(prompt_ids[start + num_whole :])
     num_emitted = 0
-
-    while len(pending) > PREFILL_CHUNK_TOKENS:
-        started = time.perf_counter()
-        result = target.forward(pending[:PREFILL_CHUNK_TOKENS], kv, 0, drafter.feature_layers)
-        if result.features is not None:
-            drafter.read(result.features)
-        del pending[:PREFILL_CHUNK_TOKENS]
-        yield Step((), "model", 0, 0, (time.perf_counter() - started) * 1e3, cached_tokens)
 
     while True:
         started = time.perf_counter()
@@ -116,10 +122,23 @@ def generate(
         policy.observe(proposed, draft, tokens, pass_ms, timed=num_pending == 1)
         yield Step(
             tuple(emitted), draft.source, draft.num_guesses, len(path), pass_ms, cached_tokens, reason, draft.origin,
-            draft_ms,
+            draft_ms, moved_tokens,
         )  # fmt: skip
         if reason is not None:
             return
+
+
+def _read(
+    target: TargetModel[CacheT], kv: CacheT, drafter: Drafter, token_ids: Sequence[int], cached_tokens: int
+) -> Iterator[Step]:
+    """Read a part of the prompt, piece by piece."""
+    for begin in range(0, len(token_ids), PREFILL_CHUNK_TOKENS):
+        started = time.perf_counter()
+        piece = token_ids[begin : begin + PREFILL_CHUNK_TOKENS]
+        result = target.forward(piece, kv, 0, drafter.feature_layers)
+        if result.features is not None:
+            drafter.read(result.features)
+        yield Step((), "model", 0, 0, (time.perf_counter() - started) * 1e3, cached_tokens)
 
 
 def _emit(tokens: Sequence[int], stop: StopCheck, room: int) -> tuple[list[int], str | None]:

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from torch import Tensor
 
+from completiond.cache.shift import Move
 from completiond.spec.drafter import Draft, Drafter, Verified
 from completiond.spec.policy import MIN_GAIN, MeasuredPolicy
 
@@ -70,9 +71,9 @@ class BestDrafter:
         self._text.reset(context_ids, other_ids)
         self._model.reset(context_ids, other_ids)
 
-    def begin(self, prompt_ids: Sequence[int], num_cached_tokens: int) -> None:
+    def begin(self, prompt_ids: Sequence[int], num_cached_tokens: int, move: Move | None = None) -> None:
         """See Drafter.begin."""
-        self._model.begin(prompt_ids, num_cached_tokens)
+        self._model.begin(prompt_ids, num_cached_tokens, move)
 
     def read(self, features: Tensor) -> None:
         """See Drafter.read."""

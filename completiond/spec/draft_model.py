@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from completiond.cache.kv import SequenceCache
+from completiond.cache.shift import Move
 from completiond.engine.generate import PREFILL_CHUNK_TOKENS
 from completiond.engine.target import TargetModel
 from completiond.spec.drafter import NO_DRAFT, Draft, TextDrafter, Verified
@@ -67,7 +68,7 @@ class DraftModelDrafter(TextDrafter):
     def reset(self, context_ids: Sequence[int], other_ids: Sequence[Sequence[int]] = ()) -> None:
         """See Drafter.reset: what counts here is what the target reads, see ``begin``."""
 
-    def begin(self, prompt_ids: Sequence[int], num_cached_tokens: int) -> None:
+    def begin(self, prompt_ids: Sequence[int], num_cached_tokens: int, move: Move | None = None) -> None:
         """See Drafter.begin. Keeps the rows of what this prompt shares with the last text, whatever the target kept."""
         self.kv.reuse(prompt_ids)
         self._ids = list(prompt_ids)

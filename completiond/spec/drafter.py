@@ -15,6 +15,8 @@ from completiond.spec.tree import chain_parents
 if TYPE_CHECKING:  # a program that only counts guesses needs no torch
     from torch import Tensor
 
+    from completiond.cache.shift import Move
+
 __all__ = ["NO_DRAFT", "Draft", "Drafter", "NoDrafter", "TextDrafter", "Verified"]
 
 
@@ -125,8 +127,12 @@ class Drafter(Protocol):
         ``other_ids`` are further runs of text to draft from (the text after it). Neither holds control tokens.
         """
 
-    def begin(self, prompt_ids: Sequence[int], num_cached_tokens: int) -> None:
-        """The target is about to read ``prompt_ids``, of which it holds the first already. Comes after ``reset``."""
+    def begin(self, prompt_ids: Sequence[int], num_cached_tokens: int, move: Move | None = None) -> None:
+        """The target is about to read ``prompt_ids``, of which it holds the first already. Comes after ``reset``.
+
+        The places of ``move``, if there is one, it will not read but take from the last prompt, as soon as it has read
+        all before them.
+        """
 
     def read(self, features: Tensor) -> None:
         """``features`` float32 [M, width] of the next M tokens that the target holds now; only for those who ask for
@@ -147,7 +153,7 @@ class TextDrafter:
 
     feature_layers: tuple[int, ...] = ()
 
-    def begin(self, prompt_ids: Sequence[int], num_cached_tokens: int) -> None:
+    def begin(self, prompt_ids: Sequence[int], num_cached_tokens: int, move: Move | None = None) -> None:
         """See Drafter.begin."""
 
     def read(self, features: Tensor) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from completiond.cache.shift import Move
 from completiond.spec.drafter import NO_DRAFT, Draft, Verified
 from completiond.spec.eagle_head import EagleHead
 from completiond.spec.eagle_tree import grow_tree
@@ -54,12 +55,14 @@ class EagleDrafter:
         self._ids: list[int] = []
         self._num_seen = 0  # positions whose features are in _states, from the cache's first on
         self._num_rows = 0  # entries that are in the cache
+        self._moving: tuple[Move, Tensor | None] | None = None  # with the features of what will be moved
 
     def reset(self, context_ids: Sequence[int], other_ids: Sequence[Sequence[int]] = ()) -> None:
         """See Drafter.reset: what counts here is what the target reads, see ``begin``."""
 
-    def begin(self, prompt_ids: Sequence[int], num_cached_tokens: int) -> None:
+    def begin(self, prompt_ids: Sequence[int], num_cached_tokens: int, move: Move | None = None) -> None:
         """See Drafter.begin. Keeps what is known of the part that the target keeps."""
+        moved_states = None if move is None else self._states_of(move, prompt_ids)
         limit = min(num_cached_tokens, self._num_seen)
         same = next((i for i in range(limit) if self._ids[i] != prompt_ids[i]), limit)
         if same < num_cached_tokens:  # the target read something without us: nothing is known of it, begin behind it
@@ -68,13 +71,36 @@ class EagleDrafter:
         self._num_seen = same
         # The last entry of the shared part was made with the token that followed then.
         self._num_rows = max(self._cache.first, min(self._num_rows, same - 1))
+        self._moving = None if move is None else (move, moved_states)
         self._ids = list(prompt_ids)
+        self._move()
 
     def read(self, features: Tensor) -> None:
         """See Drafter.read."""
         end = self._num_seen + features.shape[0]
         self._states[self._num_seen : end] = self.head.fuse(features)
         self._num_seen = end
+        self._move()
+
+    def _states_of(self, move: Move, prompt_ids: Sequence[int]) -> Tensor | None:
+        """What is known of the tokens that will be moved, before what comes in front of them is written there."""
+        rows = slice(move.last, move.last + move.length)
+        known = self._cache.first <= rows.start and rows.stop <= self._num_seen
+        if not known or self._ids[rows] != list(prompt_ids[move.start : move.end]):
+            return None
+        return self._states[rows].clone()
+
+    def _move(self) -> None:
+        """If all in front of them has been read: take the moved tokens' features along."""
+        if self._moving is None or self._num_seen != self._moving[0].start:
+            return
+        move, states = self._moving
+        self._moving = None
+        if states is None:  # begin behind them
+            self._cache.first = self._num_rows = move.end
+        else:
+            self._states[move.start : move.end] = states
+        self._num_seen = move.end
 
     def observe(self, token_ids: Sequence[int], verified: Verified | None = None) -> None:
         """See Drafter.observe."""

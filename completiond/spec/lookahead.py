@@ -13,6 +13,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from completiond.cache.shift import Move
 from completiond.spec.drafter import NO_DRAFT, Draft, TextDrafter, Verified
 from completiond.spec.lookahead_pool import NGramPool, merge_paths
 from completiond.spec.lookahead_window import JacobiWindow, WindowPause
@@ -119,7 +120,7 @@ class LookaheadDrafter(TextDrafter):
         self._proposed = NO_DRAFT
         self._kinds: list[tuple[int, int]] = []
 
-    def begin(self, prompt_ids: Sequence[int], num_cached_tokens: int) -> None:
+    def begin(self, prompt_ids: Sequence[int], num_cached_tokens: int, move: Move | None = None) -> None:
         """See Drafter.begin. A window needs some tokens to begin with: the prompt's, where there was no text."""
         if not self._window.num_columns:
             self._window = self._new_window(prompt_ids)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from completiond.cache.shift import Move
 from completiond.engine.target import NORMED
 from completiond.spec.drafter import NO_DRAFT, Draft, Verified
 from completiond.spec.medusa_heads import MedusaHeads
@@ -54,10 +55,10 @@ class MedusaDrafter:
     def reset(self, context_ids: Sequence[int], other_ids: Sequence[Sequence[int]] = ()) -> None:
         """See Drafter.reset: what counts here is what the target reads, see ``begin``."""
 
-    def begin(self, prompt_ids: Sequence[int], num_cached_tokens: int) -> None:
+    def begin(self, prompt_ids: Sequence[int], num_cached_tokens: int, move: Move | None = None) -> None:
         """See Drafter.begin. The state of an earlier answer is forgotten: who knows where that one ended."""
         self._num_known = len(prompt_ids)
-        self._num_seen = num_cached_tokens
+        self._num_seen = num_cached_tokens + (move.length if move else 0)
         self._state = None
         self._ranked = []
 

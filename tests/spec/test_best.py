@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from completiond.cache.shift import Move
 from completiond.spec.best import FIRST_PAUSE, BestDrafter, Trials
 from completiond.spec.drafter import NO_DRAFT, Draft, TextDrafter, Verified
 from completiond.spec.pass_costs import PassCosts
@@ -36,7 +37,7 @@ class Fixed(TextDrafter):
     def reset(self, context_ids: Sequence[int], other_ids: Sequence[Sequence[int]] = ()) -> None:
         self.seen.append(("reset", tuple(context_ids)))
 
-    def begin(self, prompt_ids: Sequence[int], num_cached_tokens: int) -> None:
+    def begin(self, prompt_ids: Sequence[int], num_cached_tokens: int, move: Move | None = None) -> None:
         self.seen.append(("begin", tuple(prompt_ids), num_cached_tokens))
 
     def read(self, features: Tensor) -> None:

@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from completiond.cache.shift import Move
 from completiond.config import ModelConfig
 from completiond.engine.decoder import Decoder
 from completiond.engine.generate import PREFILL_CHUNK_TOKENS, Step, generate
@@ -97,8 +98,8 @@ class Checked(EagleDrafter):
         self.plan: Iterator[tuple[bool, int]] = itertools.cycle(PLAN)
         self.num_checked = 0
 
-    def begin(self, prompt_ids: Sequence[int], num_cached_tokens: int) -> None:
-        super().begin(prompt_ids, num_cached_tokens)
+    def begin(self, prompt_ids: Sequence[int], num_cached_tokens: int, move: Move | None = None) -> None:
+        super().begin(prompt_ids, num_cached_tokens, move)
         self.text = list(prompt_ids)
 
     def observe(self, token_ids: Sequence[int], verified: Verified | None = None) -> None:

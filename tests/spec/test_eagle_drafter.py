@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from completiond.cache.shift import Move
 from completiond.spec.drafter import NO_DRAFT, Draft
 from completiond.spec.eagle import MAX_DEPTH, EagleDrafter
 from completiond.spec.eagle_checkpoint import load_eagle
@@ -234,6 +235,53 @@ def test_a_row_that_was_made_with_another_next_token_is_made_again(head: EagleHe
     drafter.read(FEATURES[11:17])
 
     assert_same(drafter.propose(4), by_hand(head, 18, 4))
+
+
+# Moved text: 6 tokens, 3 typed, 12 that lie behind the cursor, a marker
+
+
+def mixed(*places: tuple[int, int]) -> tuple[list[int], Tensor]:
+    """Ids and features of these stretches of the text, one behind the other."""
+    parts = [slice(*place) for place in places]
+    return [token for part in parts for token in IDS[part]], torch.cat([FEATURES[part] for part in parts])
+
+
+def test_moved_text_takes_its_features_along(head: EagleHead) -> None:
+    before, features = mixed((0, 6), (9, 21), (29, 30))
+    drafter = EagleDrafter(head, CAPACITY)
+    drafter.begin(before, 0)
+    drafter.read(features)
+    drafter.observe([5])
+    drafter.propose(3)
+    for typed, last in ((1, 6), (3, 7), (0, 9)):
+        ids, features = mixed((0, 6), (21, 21 + typed), (9, 21), (29, 30))
+        same = 6 + min(typed, last - 6)
+        drafter.begin(ids, same, Move(source=6, start=6 + typed, length=12, last=last))
+        drafter.read(features[same : 6 + typed])
+        drafter.read(features[-1:])
+        drafter.observe([7])
+
+        fresh = EagleDrafter(head, CAPACITY)
+        fresh.begin(ids, 0)
+        fresh.read(features)
+        fresh.observe([7])
+        assert_same(drafter.propose(4), fresh.propose(4))
+
+
+def test_moved_text_that_it_knows_nothing_of_is_what_it_begins_behind(head: EagleHead) -> None:
+    ids, features = mixed((0, 6), (21, 24), (9, 21), (28, 30))
+    move = Move(source=6, start=9, length=12, last=6)
+    drafter = reading(EagleDrafter(head, CAPACITY), 4)
+    drafter.begin(ids, 4, move)
+    drafter.read(features[4:9])
+    drafter.read(features[-2:])
+    drafter.observe([7])
+
+    fresh = EagleDrafter(head, CAPACITY)
+    fresh.begin(ids, 21)
+    fresh.read(features[-2:])
+    fresh.observe([7])
+    assert_same(drafter.propose(4), fresh.propose(4))
 
 
 # Time

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from completiond.cache.shift import Move
 from completiond.config import ModelConfig
 from completiond.engine.decoder import Decoder
 from completiond.engine.generate import Step, generate
@@ -362,6 +363,15 @@ def test_a_state_from_before_the_prompt_is_not_used(num_cached: int) -> None:
     drafter.begin([1, 2, 3, 4], num_cached)
 
     assert drafter.propose(4) == NO_DRAFT
+
+
+def test_tokens_that_are_moved_count_as_read() -> None:
+    drafter = ready(1)
+    drafter.begin([1, 2, 3, 4, 5], 1, Move(source=1, start=2, length=2, last=1))
+    drafter.read(STATE)
+    drafter.read(STATE)
+    drafter.observe([6])
+    assert drafter.propose(4).num_guesses
 
 
 def test_it_learns_from_what_was_written_also_where_it_was_not_checked() -> None:
