@@ -16,7 +16,7 @@ import pytest
 from completiond.complete.completer import Completer
 from completiond.complete.request import Completion, CompletionRequest
 from completiond.complete.service import LocalService
-from completiond.config import CompletionConfig, Config, ExcludeConfig, ModelConfig, SpecConfig
+from completiond.config import CacheConfig, CompletionConfig, Config, ExcludeConfig, ModelConfig, SpecConfig
 from completiond.daemon import run_daemon
 from completiond.paths import Paths
 from completiond.spec.pass_costs import PassCosts
@@ -66,6 +66,7 @@ def config(drafter: Literal["auto", "none"] = "auto", exclude: ExcludeConfig | N
         completion=CompletionConfig(max_tokens=100),
         spec=SpecConfig(drafter=drafter),
         exclude=exclude or ExcludeConfig(),
+        cache=CacheConfig(results=False),  # what is drafted is looked at, time and again at the same places
     )
 
 
