@@ -256,5 +256,7 @@ def _open(model: str | None) -> Completer:
     config = load_config(paths.config_file).with_model(model)
     from completiond.complete.open_completer import open_completer
 
+    # Drafters are compared on the same answers, so none may depend on what was asked before.
+    exact = config.model_copy(update={"cache": config.cache.model_copy(update={"suffix": "exact"})})
     with Console(stderr=True).status("loading the model"):
-        return open_completer(config, paths)
+        return open_completer(exact, paths)

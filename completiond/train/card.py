@@ -65,7 +65,9 @@ def write_card(
     suffix_tokens = min(completer.config.prompt.suffix_tokens, room // 4)
     prefix_tokens = min(completer.config.prompt.prefix_tokens, room - suffix_tokens)
     prompt = PromptConfig(prefix_tokens=prefix_tokens, suffix_tokens=suffix_tokens)
-    own = Completer(completer.model, completer.config.model_copy(update={"spec": spec, "prompt": prompt}), model_file)
+    cache = completer.config.cache.model_copy(update={"suffix": "exact"})
+    config = completer.config.model_copy(update={"spec": spec, "prompt": prompt, "cache": cache})
+    own = Completer(completer.model, config, model_file)
     own.policy = completer.policy
     result = measure_head(own, corpus, plan.kind)
     file = plan.folder / "card.md"
