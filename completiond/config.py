@@ -107,7 +107,7 @@ class CacheConfig(_Section):
 
     results: bool = Field(True, description="Serve what is typed along, or asked for again, from finished answers.")
     suffix: Literal["auto", "shift", "exact"] = Field(
-        "auto",
+        "exact",
         description="While typing, move what was read of the text behind the cursor (shift), or read it again (exact);"
         " auto: shift on a CPU.",
     )

@@ -219,6 +219,29 @@ def drafters(
 
 @app.command()
 @reports_errors
+def shift(
+    as_json: AsJson = False,
+    model: Model = None,
+    limit: Annotated[int, typer.Option(min=1, help="Single lines of HumanEval's solutions.")] = 40,
+    tokens: Annotated[int, typer.Option(min=2, max=512, help="Tokens decoded for each.")] = 32,
+) -> None:
+    """Time a key with the text behind the cursor moved and read again, and compare the answers."""
+    from completiond.bench.human_eval import read_holes
+    from completiond.bench.report import print_report
+    from completiond.bench.shift import measure_shift, shift_json, shift_table
+
+    completer = _open(model)
+    with Console(stderr=True).status("reading") as status:
+        holes = read_holes(limit, Paths.from_environment(), status.update)
+        runs = []
+        for run in measure_shift(holes, completer, tokens):
+            runs.append(run)
+            status.update(f"typing, {len(runs)} done")
+    print_report(shift_table(runs), {"shift": shift_json(runs)}, as_json)
+
+
+@app.command()
+@reports_errors
 def index(
     as_json: AsJson = False,
     model: Model = None,

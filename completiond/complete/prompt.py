@@ -9,6 +9,10 @@ from completiond.complete.tokens import TextTokenizer
 
 __all__ = ["Prompt", "PromptBudget", "build_prompt"]
 
+NEAR_SUFFIX_TOKENS = 8
+"""The suffix's marker and what follows it at once hold most of what the model made of the text just before the cursor:
+they are read again with every key, or it goes on as if the last keys had not been pressed.
+"""
 CHARS_PER_TOKEN = 8
 """More characters per token than code ever has: text farther away than this is not even tokenised."""
 
@@ -25,7 +29,7 @@ class PromptBudget:
 class Prompt:
     """``token_ids`` is what the model reads. ``prefix_ids`` and ``suffix_ids`` are its text parts, for drafters.
 
-    ``movable``: places of the text behind the cursor, with its marker, if typing moves it (cache/shift.py).
+    ``movable``: places of the text behind the cursor, but for the nearest, if typing moves it (cache/shift.py).
     """
 
     token_ids: tuple[int, ...]
@@ -51,7 +55,8 @@ def build_prompt(
     body = [*after, *before] if fim.family.suffix_first else [*before, *after]
     middle = [] if fim.middle_id is None else [fim.middle_id]
     begin = len(tokenizer.bos_ids) + len(before)
-    movable = range(0) if fim.family.suffix_first else range(begin, begin + len(after))
+    still = range(begin + min(NEAR_SUFFIX_TOKENS, len(after)), begin + len(after))
+    movable = range(0) if fim.family.suffix_first else still
     return Prompt((*tokenizer.bos_ids, *body, *middle), tuple(prefix_ids), tuple(suffix_ids), movable)
 
 
