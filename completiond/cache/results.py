@@ -43,6 +43,12 @@ class ResultCache(Generic[T]):
     def __len__(self) -> int:
         return self._num_entries
 
+    def __contains__(self, place: tuple[Hashable, str]) -> bool:
+        """Whether there is an answer at exactly this group and prefix."""
+        group, prefix = place
+        key = (len(prefix), _digest(prefix))
+        return any((one.prefix_chars, one.prefix_digest) == key for one in self._groups.get(group, []))
+
     def put(self, group: Hashable, prefix: str, text: str, value: T) -> None:
         """Keep the answer ``text`` at ``prefix``, in place of an older one there."""
         entry = _Entry(len(prefix), _digest(prefix), text, value)

@@ -39,15 +39,17 @@ MAX_BROKEN_OFF = 8
 
 
 class Answers:
-    """``run`` has the engine work at a generation for the sake of a reader; it calls ``Generation.began`` first."""
+    """``run`` has the engine work at a generation, for a request that came at a time (``time.perf_counter``); it calls
+    ``Generation.began`` first.
+    """
 
-    def __init__(self, run: Callable[[Generation, Reader], None]) -> None:
+    def __init__(self, run: Callable[[Generation, float], None]) -> None:
         self._run = run
         self._results: ResultCache[Completion] = ResultCache()
         self._running: list[Generation] = []
         self._broken_off: deque[Generation] = deque(maxlen=MAX_BROKEN_OFF)
-        self._waiting: dict[Generation, Reader] = {}
-        """Of those that stop just now: who wants them to go on."""
+        self._waiting: dict[Generation, float] = {}
+        """Of those that stop just now: since when someone wants them to go on."""
 
     def find(self, request: CompletionRequest, arrived: float) -> Completion | None:
         """The rest of a finished answer, if it goes on where the request's cursor is."""
@@ -56,20 +58,36 @@ class Answers:
         completion, num_typed = found
         return rest_of(completion, num_typed, (time.perf_counter() - arrived) * 1e3, "cache")
 
-    def join(self, reader: Reader) -> Generation:
-        """Have ``reader``'s request answered: by an answer on its way if one fits, else by a new one."""
-        generation = self._fitting(reader.request)
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is being written."""
+        return not self._running
+
+    def join(self, reader: Reader, may_share: bool = True) -> None:
+        """Have ``reader``'s request answered: by an answer on its way if one fits, else by a new one.
+
+        Unless it ``may_share``, it is answered on its own, and nobody after it by what was written for it.
+        """
+        generation = self._fitting(reader.request) if may_share else None
+        for other in self._running:
+            if other.is_ahead and other is not generation and not other.has_readers:
+                other.stop()
         if generation is None:
-            generation = Generation(reader.request, self._restart)
-            generation.is_kept = _is_kept(reader.request)
-            self._begin(generation, reader)
+            generation = self._new(reader.request, may_share)
+            self._begin(generation, reader.arrived)
         elif generation in self._broken_off:
             self._broken_off.remove(generation)
-            self._begin(generation, reader)
+            self._begin(generation, reader.arrived)
         elif generation.is_stopping:
-            self._waiting.setdefault(generation, reader)
+            self._waiting.setdefault(generation, reader.arrived)
         generation.join(reader)
-        return generation
+
+    def write_ahead(self, request: CompletionRequest) -> None:
+        """Answer a request that nobody has made yet, until someone makes another."""
+        if _is_kept(request) and self.is_idle and (_group(request), request.prefix) not in self._results:
+            generation = self._new(request, True)
+            generation.is_ahead = True
+            self._begin(generation, time.perf_counter())
 
     def leave(self, reader: Reader) -> None:
         """``reader`` waits no more."""
@@ -86,7 +104,7 @@ class Answers:
             generation.end(completion)
         elif waiting is not None and generation.has_readers:
             self._begin(generation, waiting)
-        elif generation.has_readers:  # not we have stopped it
+        elif generation.has_readers:  # not by us
             generation.fail(NotReadyError("The answer was cut off.", "Ask again."))
         elif generation.token_ids and generation.is_kept:
             self._broken_off.append(generation)
@@ -105,6 +123,8 @@ class Answers:
 
         for generation in [one for one in (*self._running, *self._broken_off) if is_meant(one.request)]:
             generation.is_kept = False
+            if not generation.has_readers:
+                generation.stop()
             if generation in self._broken_off:
                 self._broken_off.remove(generation)
         for group in self._results.groups:
@@ -112,13 +132,14 @@ class Answers:
             if group.client_id == client_id and document_id in (None, group.document_id):
                 self._results.forget(group)
 
-    def _begin(self, generation: Generation, reader: Reader) -> None:
-        self._running.append(generation)
-        self._run(generation, reader)
+    def _new(self, request: CompletionRequest, may_share: bool) -> Generation:
+        generation = Generation(request, self.join)  # who is turned away from asks again
+        generation.is_kept = may_share and _is_kept(request)
+        return generation
 
-    def _restart(self, reader: Reader) -> None:
-        """The answer that ``reader`` read turned away from its text."""
-        self.join(reader)
+    def _begin(self, generation: Generation, arrived: float) -> None:
+        self._running.append(generation)
+        self._run(generation, arrived)
 
     def _fitting(self, request: CompletionRequest) -> Generation | None:
         """Newest first; one that runs before one that was broken off."""

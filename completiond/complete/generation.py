@@ -45,6 +45,8 @@ class Generation:
         self.job: Job | None = None
         self.is_kept = True
         """Whether it may be read by others than those who read it now, and later."""
+        self.is_ahead = False
+        """Whether it goes on though nobody waits for it, as long as nobody needs the engine."""
         self._misfits = misfits
         self._places: dict[Reader, _Place] = {}
         self._is_new_run = True
@@ -73,12 +75,18 @@ class Generation:
 
     def join(self, reader: Reader) -> None:
         """Let ``reader``, whose request fits, read it; what is there comes at once."""
+        self.is_ahead = False
         place = self._places[reader] = _Place(reader.request.prefix[len(self.request.prefix) :])
         self._send(reader, place)
 
     def leave(self, reader: Reader) -> None:
         """``reader`` waits no more; without any, the engine stops within one pass, and what was written is kept."""
-        if self._places.pop(reader, None) is not None and not self._places and self.job is not None:
+        if self._places.pop(reader, None) is not None and not self._places:
+            self.stop()
+
+    def stop(self) -> None:
+        """Have the engine stop within one pass."""
+        if self.job is not None:
             self.job.cancel()
 
     def began(self, job: Job) -> None:

@@ -7,10 +7,11 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from completiond.complete.answers import Answers
-from completiond.complete.generation import Generation, Reader
+from completiond.complete.generation import Generation
 from completiond.complete.request import (
     Chunk,
     Completion,
@@ -34,6 +35,8 @@ __all__ = ["LocalService"]
 
 log = logging.getLogger(__name__)
 
+AHEAD_AFTER_S = 0.15
+"""Between a key and the next there is mostly less: who goes on typing should find the engine free."""
 RETRY_AFTER_S = 2.0
 """A load that failed is tried again by the first request that comes at least this long after it."""
 
@@ -77,6 +80,7 @@ class LocalService:
         self._load_ended_s = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._answers = Answers(self._run)
+        self._ahead: asyncio.TimerHandle | None = None
         self._worker = Worker(self._load)
 
     @property
@@ -101,6 +105,8 @@ class LocalService:
 
     async def close(self) -> None:
         """Stop the engine's thread after its current pass."""
+        if self._ahead is not None:
+            self._ahead.cancel()
         for stream in list(self._streams.values()):
             stream.put(NotReadyError("The daemon is stopping.", "Ask again."))
             self._answers.leave(stream)
@@ -138,16 +144,21 @@ class LocalService:
         if (older := self._streams.get(key)) is not None:
             older.put(SupersededError())
         self._streams[key] = stream
+        if self._ahead is not None:
+            self._ahead.cancel()
         try:
-            if self._may_use_kept(request) and (found := self._answers.find(request, arrived)) is not None:
+            may_share = self._may_use_kept(request)
+            if may_share and (found := self._answers.find(request, arrived)) is not None:
                 stream.put(Chunk(found.text, found.spans))
                 stream.put(found)
             else:
-                self._answers.join(stream)
+                self._answers.join(stream, may_share)
             if older is not None:
                 self._answers.leave(older)  # not before the newer one had a chance to go on with its answer
             async with contextlib.aclosing(stream.items()) as items:
                 async for item in items:
+                    if isinstance(item, Completion):
+                        self._plan_ahead(request, item)
                     yield item
         finally:
             self._answers.leave(stream)
@@ -231,7 +242,20 @@ class LocalService:
             and completer.guard.why(request.client_id, request.path) is None
         )
 
-    def _run(self, generation: Generation, reader: Reader) -> None:
+    def _plan_ahead(self, request: CompletionRequest, completion: Completion) -> None:
+        """In a moment, unless something else is asked for: what comes behind this answer, should it be accepted."""
+        assert self._loop is not None, "start() comes first"
+        if self._ahead is not None:
+            self._ahead.cancel()
+        if self._config.cache.ahead and completion.text and request.document_id:
+            accepted = replace(request, prefix=request.prefix + completion.text)
+            self._ahead = self._loop.call_later(AHEAD_AFTER_S, self._write_ahead, accepted)
+
+    def _write_ahead(self, request: CompletionRequest) -> None:
+        if self._state.phase == "ready" and self._may_use_kept(request):
+            self._answers.write_ahead(request)
+
+    def _run(self, generation: Generation, arrived: float) -> None:
         """Have the engine begin with an answer, or go on with it."""
         loop, completer = self._loop, self._completer
         assert loop is not None, "start() comes first"
@@ -241,7 +265,7 @@ class LocalService:
         def work() -> Iterator[Chunk | Completion | None]:
             completer.documents.check(request.client_id)
             self._note_dictionary(completer)
-            yield from completer.run(request, reader.arrived, generation.token_ids)
+            yield from completer.run(request, arrived, generation.token_ids)
 
         def on_item(item: Chunk | Completion | None) -> None:
             if isinstance(item, Completion):

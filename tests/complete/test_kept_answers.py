@@ -102,7 +102,9 @@ async def test_a_file_that_came_to_be_excluded_is_not_answered_from_memory(
 
 
 async def test_it_can_be_turned_off(service: LocalService, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "_config", CONFIG.model_copy(update={"cache": CacheConfig(results=False)}))
+    monkeypatch.setattr(
+        service, "_config", CONFIG.model_copy(update={"cache": CacheConfig(results=False, ahead=False)})
+    )
     for _ in range(2):
         assert (await service.complete(request())).served_from == "engine"
 
@@ -229,3 +231,57 @@ async def test_a_question_with_other_settings_is_not_joined(service: LocalServic
     gate.allow(100)
     assert (await result_of(first)).text == ANSWER
     assert (await result_of(second)).text == ANSWER[:3]
+
+
+# Ahead
+
+
+@pytest.fixture
+def ahead(service: LocalService, monkeypatch: pytest.MonkeyPatch) -> LocalService:
+    monkeypatch.setattr(service, "_config", CONFIG.model_copy(update={"cache": CacheConfig()}))
+    monkeypatch.setattr("completiond.complete.service.AHEAD_AFTER_S", 0.0)
+    return service
+
+
+async def test_what_follows_an_accepted_answer_is_there(ahead: LocalService, opener: Opener, gate: Gate) -> None:
+    gate.allow(len(ANSWER) + 1)
+    await ahead.complete(request())
+    await until(gate.waiting)  # in the first pass ahead
+    gate.allow(100)
+    accepted = request(prefix="x" + ANSWER)
+    assert (await ahead.complete(accepted)).text == ANSWER
+    assert opener.target.num_passes == 2 * (len(ANSWER) + 1)
+    assert (await ahead.complete(replace(accepted, prefix=accepted.prefix + "a"))).served_from == "cache"
+
+
+async def test_a_request_does_not_wait_for_what_is_written_ahead(
+    ahead: LocalService, opener: Opener, gate: Gate
+) -> None:
+    await ahead.complete(request())
+    gate.allow(2)
+    await until(gate.waiting)  # two passes ahead
+    num_passes = opener.target.num_passes
+    other = asyncio.create_task(ahead.complete(request(prefix="y")))
+    await asyncio.sleep(0)
+    gate.allow(100)
+    answer = await result_of(other)
+    assert answer.text == ANSWER
+    assert opener.target.num_passes - num_passes <= 2 + answer.passes, "one more pass at most, and the third"
+
+
+async def test_nothing_is_written_ahead_of_nothing(ahead: LocalService, opener: Opener) -> None:
+    await ahead.complete(replace(request(document=""), max_tokens=3))
+    await asyncio.sleep(0.05)
+    assert opener.target.num_passes == 3
+    assert ahead._answers.is_idle
+
+
+async def test_a_closed_document_stops_what_is_written_ahead(ahead: LocalService, opener: Opener, gate: Gate) -> None:
+    await ahead.complete(request())
+    gate.allow(2)
+    await until(gate.waiting)
+    ahead.close_document("me", "a.py")
+    num_passes = opener.target.num_passes
+    gate.allow(100)
+    await ahead.complete(replace(request(document="b.py"), max_tokens=1))
+    assert opener.target.num_passes <= num_passes + 2

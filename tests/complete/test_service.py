@@ -16,7 +16,7 @@ from completiond.complete.completer import Completer
 from completiond.complete.request import Chunk, Completion, CompletionRequest, ServiceState, Span
 from completiond.complete.service import LocalService
 from completiond.complete.service_protocol import SupersededError
-from completiond.config import Config, ModelConfig
+from completiond.config import CacheConfig, Config, ModelConfig
 from completiond.errors import CompletiondError, ModelMissingError, NotReadyError, UsageError
 from completiond.paths import Paths
 from tests.fake_model import FakeTarget, bytes_of, fake_model, says
@@ -24,7 +24,7 @@ from tests.fake_model import FakeTarget, bytes_of, fake_model, says
 PATIENCE_S = 20.0
 """Far more than anything here takes: reached only when something hangs, which fails the test."""
 
-CONFIG = Config(model=ModelConfig(name="fake", context_tokens=512))
+CONFIG = Config(model=ModelConfig(name="fake", context_tokens=512), cache=CacheConfig(ahead=False))
 ANSWER = "abcdefgh"
 MISSING = ModelMissingError("fake is not on this machine.", "Pull it.")
 
