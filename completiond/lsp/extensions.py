@@ -65,6 +65,7 @@ async def complete(ls: CompletionServer, params: Any) -> dict[str, Any]:
     except Exception:
         counters.empty += 1
         raise
+    counters.cached += completion.served_from == "cache"
     if completion.text:
         counters.answered += 1
     else:

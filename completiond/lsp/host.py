@@ -29,13 +29,17 @@ class ManagedService(Service, Protocol):
 
 @dataclass(slots=True)
 class Counters:
-    """Completion requests since the start. Those that ended are in exactly one of the other four."""
+    """Completion requests since the start. Those that ended are in exactly one of the next four.
+
+    ``cached``: of those that ended, answered or empty, how many took no pass of the model.
+    """
 
     requests: int = 0
     answered: int = 0
     superseded: int = 0
     cancelled: int = 0
     empty: int = 0
+    cached: int = 0
 
 
 class Host:

@@ -140,6 +140,7 @@ async def _inline_items(ls: CompletionServer, call: InlineCompletionCall) -> lis
             document_id=document.uri,
         )
     )
+    ls.host.counters.cached += completion.served_from == "cache"
     if not completion.text:
         return []
     # An empty range at the cursor: Neovim draws a non-empty one over the text to the right.

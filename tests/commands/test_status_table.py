@@ -13,7 +13,7 @@ STATUS: dict[str, Any] = {
     "phase": "ready", "progress": 1.0, "detail": "", "model": "a-model", "device": "cpu", "dtype": "int8",
     "fim": "qwen", "pid": 17, "uptime_s": 3700.0, "rss_mb": 812.3, "version": "1.2",
     "socket": "/run/s[1].sock", "clients": 2,
-    "counters": {"requests": 3, "answered": 2, "superseded": 0, "cancelled": 0, "empty": 1},
+    "counters": {"requests": 3, "answered": 2, "superseded": 0, "cancelled": 0, "empty": 1, "cached": 1},
     "dictionary": {"documents": 12, "tokens": 34567, "bytes": 2_100_000, "excluded_documents": 0},
     "acceptance": [],
 }  # fmt: skip
@@ -35,7 +35,7 @@ def test_each_thing_has_its_row() -> None:
 
     assert (shown["state"], shown["model"], shown["runs on"]) == ("ready", "a-model", "cpu int8")
     assert shown["process"] == "17, up 1 h 1 min, 812 MB"
-    assert shown["requests"] == "3, 2 answered, 0 superseded, 0 cancelled, 1 empty"
+    assert shown["requests"] == "3, 2 answered, 0 superseded, 0 cancelled, 1 empty, 1 cached"
     assert shown["socket"] == "/run/s[1].sock", "brackets are no markup"
 
 

@@ -94,7 +94,14 @@ async def test_status_tells_what_there_is_to_know(editor: Editor, daemon_paths: 
     await editor.complete(OTHER)
     await editor.complete("file:///empty.py")
     status = await editor.request("completiond/status")
-    assert status["counters"] == {"requests": 2, "answered": 1, "superseded": 0, "cancelled": 0, "empty": 1}
+    assert status["counters"] == {
+        "requests": 2,
+        "answered": 1,
+        "superseded": 0,
+        "cancelled": 0,
+        "empty": 1,
+        "cached": 0,
+    }
     assert status["socket"] == str(daemon_paths.socket)
     assert status["version"] == __version__
     assert status["clients"] == 1
