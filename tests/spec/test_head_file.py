@@ -15,6 +15,7 @@ from torch import Tensor
 
 from completiond.errors import ModelCorruptError, ModelUnsupportedError
 from completiond.spec.head_file import HeadFile, take
+from tests.spec.malicious import Malicious
 
 TENSORS = {"a.weight": torch.arange(6.0).view(2, 3), "b": torch.tensor([True, False, True])}
 FILES = ["model.safetensors", "pytorch_model.bin"]
@@ -103,16 +104,6 @@ def test_a_pickle_with_changed_bytes_is_corrupt(tmp_path: Path) -> None:
         (tmp_path / "pytorch_model.bin").write_bytes(changed)
         with pytest.raises(ModelCorruptError):
             HeadFile.read(tmp_path)
-
-
-class Malicious:
-    """What it is unpickled to is the result of a call."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-
-    def __reduce__(self) -> tuple[Any, tuple[Path]]:
-        return Path.touch, (self.file,)
 
 
 @pytest.mark.parametrize("save", [torch.save, lambda obj, path: path.write_bytes(pickle.dumps(obj, 2))])

@@ -17,6 +17,7 @@ from torch.nn.functional import cosine_similarity, silu
 from completiond.engine.linear import FloatKernels, Int8Kernels, Kernels, Weight, quantize_weight
 from completiond.errors import ModelCorruptError, ModelUnsupportedError
 from completiond.spec.medusa_heads import MedusaHeads, load_medusa
+from tests.spec.malicious import Malicious
 
 HIDDEN = 16
 VOCAB = 48
@@ -265,16 +266,6 @@ def test_a_file_that_is_not_quite_a_head_is_refused_by_name(
 def test_a_folder_without_heads_says_which_file_is_missing(tmp_path: Path) -> None:
     with pytest.raises(ModelUnsupportedError, match=r"medusa_lm_head\.safetensors or medusa_lm_head\.pt"):
         load(tmp_path)
-
-
-class Malicious:
-    """What it is unpickled to is the result of a call."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-
-    def __reduce__(self) -> tuple[Any, tuple[Path]]:
-        return Path.touch, (self.file,)
 
 
 @pytest.mark.parametrize("save", [torch.save, lambda obj, path: path.write_bytes(pickle.dumps(obj, 2))])
