@@ -25,6 +25,7 @@ from completiond.complete.request import (
     LineEdit,
     ServiceState,
     Span,
+    WorkCounts,
 )
 from completiond.complete.service_protocol import SupersededError
 from completiond.errors import NotReadyError, UsageError
@@ -66,6 +67,7 @@ class FakeService:
         self.closed = False
         self.acceptance: tuple[AcceptanceCounts, ...] = ()
         self.dictionary = DictionaryState()
+        self.work = WorkCounts()
         self._loading = loading or FakeLoading()
         self._state = ServiceState("loading", 0.0, "reading weights", "fake-model")
         self._listeners: list[Callable[[ServiceState], None]] = []

@@ -242,6 +242,31 @@ def shift(
 
 @app.command()
 @reports_errors
+def typing(
+    as_json: AsJson = False,
+    model: Model = None,
+    limit: Annotated[int, typer.Option(min=1, help="Places in real files, some lines typed at each.")] = 6,
+) -> None:
+    """Type at a language server key by key: time from key to answer, what caches save, and the same without them."""
+    import asyncio
+
+    from completiond.bench.report import print_report
+    from completiond.bench.typing import CACHES_OFF, run_typing, typing_table
+    from completiond.bench.typist import pieces
+
+    completer = _open(model)
+    some, name = pieces(limit, completer.tokenizer), completer.config.model.name
+    del completer  # the servers have their own
+    figures = []
+    with Console(stderr=True).status("starting") as status:
+        for title, settings in (("as configured", {}), ("caches off", CACHES_OFF)):
+            environment = {"COMPLETIOND_MODEL_NAME": name, **settings}
+            figures.append(asyncio.run(run_typing(some, title, environment, status.update)))
+    print_report(typing_table(figures), {"typing": [one.as_json() for one in figures]}, as_json)
+
+
+@app.command()
+@reports_errors
 def index(
     as_json: AsJson = False,
     model: Model = None,

@@ -18,7 +18,7 @@ from completiond.complete.families import find_family
 from completiond.complete.open_documents import OpenDocuments
 from completiond.complete.place import Place
 from completiond.complete.prompt import Prompt, PromptBudget, build_prompt
-from completiond.complete.request import EXCLUDED, Chunk, Completion, CompletionRequest, DrafterStats, Span
+from completiond.complete.request import EXCLUDED, Chunk, Completion, CompletionRequest, DrafterStats, Span, WorkCounts
 from completiond.complete.tokens import TextTokenizer
 from completiond.config import Config
 from completiond.engine.generate import Step, generate
@@ -51,6 +51,7 @@ class Completer:
         self.guard = Guard(Exclusions(config.exclude.globs, config.exclude.gitignore, on_problem=_warn_of))
         self.documents = OpenDocuments(self.dictionary, self.guard, config.spec.workspace)
         self.acceptance = AcceptanceCounter()
+        self.work = WorkCounts()
         self.kv: SequenceCache = self.target.new_cache(min(config.model.context_tokens, self.target.max_positions))
         self.shift = _shift(self.kv, config, self.target.device.type)
         self.drafters = Drafters(model, self.kv, config, self.tokenizer.stop_ids, model_file)
@@ -126,6 +127,9 @@ class Completer:
             yield _with_line_end(chunk, line_end)
         for step in steps:
             figures.add(step)
+            self.work.passes += 1
+            self.work.computed_tokens += step.computed_tokens
+            self.work.written_tokens += len(step.token_ids)
             token_ids.extend(step.token_ids)
             answer.attribute(step.accepted, step.source)
             stop_reason = step.stop_reason

@@ -20,6 +20,7 @@ __all__ = [
     "ServedFrom",
     "ServiceState",
     "Span",
+    "WorkCounts",
 ]
 
 ServedFrom = Literal["engine", "running", "cache"]
@@ -115,6 +116,17 @@ class Completion:
     served_from: ServedFrom = "engine"
     moved_tokens: int = 0
     """Of the prompt, neither read nor found in their places: an approximation (cache/shift.py)."""
+
+
+@dataclass(slots=True)
+class WorkCounts:
+    """What the engine has done since the model was loaded: forward passes, tokens read or checked in them, and tokens
+    that became part of an answer.
+    """
+
+    passes: int = 0
+    computed_tokens: int = 0
+    written_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

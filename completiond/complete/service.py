@@ -19,6 +19,7 @@ from completiond.complete.request import (
     DictionaryState,
     LineEdit,
     ServiceState,
+    WorkCounts,
 )
 from completiond.complete.service_protocol import SupersededError
 from completiond.config import Config
@@ -92,6 +93,11 @@ class LocalService:
     def acceptance(self) -> Sequence[AcceptanceCounts]:
         """See Service.acceptance."""
         return self._completer.acceptance.counts if self._completer else ()
+
+    @property
+    def work(self) -> WorkCounts:
+        """See Service.work."""
+        return self._completer.work if self._completer else WorkCounts()
 
     @property
     def dictionary(self) -> DictionaryState:

@@ -14,6 +14,7 @@ from completiond.complete.request import (
     DictionaryState,
     LineEdit,
     ServiceState,
+    WorkCounts,
 )
 from completiond.spec.acceptance import AcceptanceCounts
 
@@ -34,6 +35,10 @@ class Service(Protocol):
     @property
     def acceptance(self) -> Sequence[AcceptanceCounts]:
         """What became of the guesses that were checked since the model was loaded; empty before."""
+
+    @property
+    def work(self) -> WorkCounts:
+        """What the engine has done since the model was loaded."""
 
     @property
     def dictionary(self) -> DictionaryState:

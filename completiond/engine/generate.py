@@ -28,8 +28,8 @@ class Step:
     """What one pass did. ``token_ids`` are the new tokens of the answer; the first ``accepted`` came from the draft.
 
     ``cached_tokens`` of the prompt were there, and ``moved_tokens`` more were moved to their places and not read.
-    ``draft_ms`` is the part of ``pass_ms`` in which the draft was made. ``stop_reason`` is set on the last step. A
-    piece of prefill has no tokens.
+    ``computed_tokens`` were read or checked in this pass. ``draft_ms`` is the part of ``pass_ms`` in which the draft
+    was made. ``stop_reason`` is set on the last step. A piece of prefill has no tokens.
     """
 
     token_ids: tuple[int, ...]
@@ -42,6 +42,7 @@ class Step:
     origin: str = ""
     draft_ms: float = 0.0
     moved_tokens: int = 0
+    computed_tokens: int = 0
 
 
 def generate(
@@ -60,9 +61,9 @@ def generate(
     """Continue ``prompt_ids``, reusing what ``kv`` already holds of them; one Step per pass of the target.
 
     ``policy`` decides how much of a draft is checked; None checks all of it. With ``shift``, the rows of the prompt's
-    places ``movable`` may be those of the last prompt, moved. The caller ends an answer early by
-    closing the iterator: the cache then holds only tokens that are part of the sequence. Raises ValueError for an
-    empty prompt or answer, and when both cannot fit into the cache.
+    places ``movable`` may be those of the last prompt, moved. The caller ends an answer early by closing the iterator:
+    the cache then holds only tokens that are part of the sequence. Raises ValueError for an empty prompt or answer, and
+    when both cannot fit into the cache.
     """
     if not prompt_ids or max_tokens < 1:
         raise ValueError(f"{len(prompt_ids)} tokens of prompt and {max_tokens} of answer are not enough")
@@ -76,8 +77,7 @@ def generate(
         yield from _read(target, kv, drafter, prompt_ids[start : move.start], cached_tokens)
         shift.place(move)
         start, moved_tokens = move.end, move.length
-    last = len(prompt_ids) - 1
-    num_whole = (last - start) // PREFILL_CHUNK_TOKENS * PREFILL_CHUNK_TOKENS
+    num_whole = (len(prompt_ids) - 1 - start) // PREFILL_CHUNK_TOKENS * PREFILL_CHUNK_TOKENS
     yield from _read(target, kv, drafter, prompt_ids[start : start + num_whole], cached_tokens)
     pending = list(prompt_ids[start + num_whole :])
     num_emitted = 0
@@ -122,7 +122,7 @@ def generate(
         policy.observe(proposed, draft, tokens, pass_ms, timed=num_pending == 1)
         yield Step(
             tuple(emitted), draft.source, draft.num_guesses, len(path), pass_ms, cached_tokens, reason, draft.origin,
-            draft_ms, moved_tokens,
+            draft_ms, moved_tokens, num_pending + len(draft.token_ids),
         )  # fmt: skip
         if reason is not None:
             return
@@ -138,7 +138,8 @@ def _read(
         result = target.forward(piece, kv, 0, drafter.feature_layers)
         if result.features is not None:
             drafter.read(result.features)
-        yield Step((), "model", 0, 0, (time.perf_counter() - started) * 1e3, cached_tokens)
+        pass_ms = (time.perf_counter() - started) * 1e3
+        yield Step((), "model", 0, 0, pass_ms, cached_tokens, computed_tokens=len(piece))
 
 
 def _emit(tokens: Sequence[int], stop: StopCheck, room: int) -> tuple[list[int], str | None]:

@@ -83,6 +83,7 @@ class Host:
             "socket": str(self._socket) if self._socket else None,
             "clients": len(self._clients),
             "counters": asdict(self.counters),
+            "work": asdict(self.service.work),
             "dictionary": asdict(self.service.dictionary),
             "acceptance": [asdict(one) for one in self.service.acceptance],
         }
