@@ -188,18 +188,7 @@ class _Session:
 def typing_table(figures: Sequence[TypingFigures]) -> Table:
     """A row for each server."""
     table = Table(title="Typing, through the language server")
-    columns = (
-        "settings",
-        "keys",
-        "p50 ms",
-        "p95",
-        "p99",
-        "first p50",
-        "stop p95",
-        "cached",
-        "passes/char",
-        "read/char",
-    )
+    columns = ("settings", "keys", "p50 ms", "p95", "p99", "first", "stop", "cached", "passes", "read")
     for column in columns:
         table.add_column(column, justify="left" if column == "settings" else "right", no_wrap=True)
     for row in (one.as_json() for one in figures):
