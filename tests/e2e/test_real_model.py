@@ -94,6 +94,34 @@ async def test_an_editor_gets_a_completion_of_a_real_file(
         assert [item.insert_text for item in answer.items] == ["first * second"]
 
 
+async def test_a_suggestion_that_is_typed_along_or_come_back_to_takes_no_pass(
+    paths: Paths, fresh_environment: dict[str, str], tmp_path: Path
+) -> None:
+    uri = (tmp_path / "add.py").as_uri()
+
+    def text(answer: Any) -> list[str]:
+        return [item["insertText"] for item in answer["items"]]
+
+    async with Editor.on_program(*SHIM, env=fresh_environment) as editor:
+        await editor.initialize()
+        await until_loaded(paths)
+        editor.open(uri, SOURCE)
+        assert text(await editor.complete(uri, 1, 11)) == ["first + second"]
+        for number, key in enumerate("first"):
+            editor.insert(uri, 1, 11 + number, key, version=2 + number)
+            assert text(await editor.complete(uri, 1, 12 + number)) == ["first + second"[number + 1 :]]
+        cut = {"range": {"start": {"line": 1, "character": 11}, "end": {"line": 1, "character": 16}}, "text": ""}
+        document = {"uri": uri, "version": 9}
+        editor.notify("textDocument/didChange", {"textDocument": document, "contentChanges": [cut]})
+        assert text(await editor.complete(uri, 1, 11)) == ["first + second"]
+        values = await asyncio.to_thread(status, paths)
+        assert values["counters"]["cached"] == 6
+        editor.insert(uri, 0, 0, "\n", version=10)
+        assert len(text(await editor.complete(uri, 2, 11))) == 1
+        values = await asyncio.to_thread(status, paths)
+        assert values["counters"]["cached"] == 6, "another text"
+
+
 async def test_start_up_times(paths: Paths, fresh_environment: dict[str, str]) -> None:
     started_s = time.monotonic()
     async with Editor.on_program(*SHIM, env=fresh_environment) as editor:
