@@ -28,6 +28,8 @@ LOAD_TIMEOUT_S = 120.0
 SOURCE = "def add(first, second):\n    return \n\n\nprint(add(1, 2))\n"
 WARM_START_BUDGET_S = 10.0
 INITIALIZE_BUDGET_S = 0.5
+IDLE_AFTER_S = 8.0
+IDLE_S = 12.0
 
 
 @pytest.fixture
@@ -120,6 +122,36 @@ async def test_a_suggestion_that_is_typed_along_or_come_back_to_takes_no_pass(
         assert len(text(await editor.complete(uri, 2, 11))) == 1
         values = await asyncio.to_thread(status, paths)
         assert values["counters"]["cached"] == 6, "another text"
+
+
+def activity(pid: int) -> tuple[int, int]:
+    """Times that threads of a process were put to sleep, and nanoseconds of CPU time."""
+    tasks = list(Path(f"/proc/{pid}/task").iterdir())
+    switches = [
+        int(line.split()[1])
+        for task in tasks
+        for line in (task / "status").read_text().splitlines()
+        if line.startswith("voluntary_ctxt_switches")
+    ]
+    return sum(switches), sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
+
+
+async def test_an_idle_daemon_sleeps(paths: Paths, fresh_environment: dict[str, str], tmp_path: Path) -> None:
+    uri = (tmp_path / "add.py").as_uri()
+    async with Editor.on_program(*SHIM, env=fresh_environment) as editor:
+        await editor.initialize()
+        values = await until_loaded(paths)
+        editor.open(uri, SOURCE)
+        assert (await editor.complete(uri, 1, 11))["items"]
+        await asyncio.sleep(IDLE_AFTER_S)  # what would follow is written ahead meanwhile
+        before = await asyncio.to_thread(status, paths)
+        switches, cpu_ns = activity(values["pid"])
+        await asyncio.sleep(IDLE_S)
+        now_switches, now_cpu_ns = activity(values["pid"])
+        after = await asyncio.to_thread(status, paths)
+    assert after["work"] == before["work"], "no pass"
+    assert (now_switches - switches) / IDLE_S < 5
+    assert (now_cpu_ns - cpu_ns) / 1e6 < 50 * IDLE_S / 60
 
 
 async def test_start_up_times(paths: Paths, fresh_environment: dict[str, str]) -> None:
