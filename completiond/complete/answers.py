@@ -14,7 +14,7 @@ from hashlib import blake2b
 
 from completiond.cache.results import ResultCache
 from completiond.complete.generation import Generation, Reader
-from completiond.complete.request import Completion, CompletionRequest
+from completiond.complete.request import EXCLUDED, Completion, CompletionRequest
 from completiond.complete.rest import rest_of
 from completiond.engine.sampling_params import SamplingParams
 from completiond.errors import NotReadyError
@@ -99,7 +99,7 @@ class Answers:
         self._running.remove(generation)
         waiting = self._waiting.pop(generation, None)
         if completion is not None:
-            if generation.is_kept:
+            if generation.is_kept and not completion.stop_reason.startswith(EXCLUDED):  # it may be read again tomorrow
                 self._results.put(_group(generation.request), generation.request.prefix, completion.text, completion)
             generation.end(completion)
         elif waiting is not None and generation.has_readers:

@@ -101,6 +101,18 @@ async def test_a_file_that_came_to_be_excluded_is_not_answered_from_memory(
     assert (await service.complete(replace(wanted, prefix="xa"))).text == ""
 
 
+async def test_that_a_file_was_excluded_is_not_kept(
+    service: LocalService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = replace(request(), path=str(tmp_path / "a.py"))
+    completer = service._completer
+    assert completer is not None
+    reasons = iter([None, "gitignore", None, None])  # it comes to be excluded between the two times it is asked
+    monkeypatch.setattr(completer.guard, "why", lambda client_id, path: next(reasons))
+    assert (await service.complete(wanted)).stop_reason == "excluded: gitignore"
+    assert (await service.complete(wanted)).text == ANSWER
+
+
 async def test_it_can_be_turned_off(service: LocalService, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         service, "_config", CONFIG.model_copy(update={"cache": CacheConfig(results=False, ahead=False)})
