@@ -69,6 +69,9 @@ class CompletionConfig(_Section):
     """``[completion]``: how long an answer may be."""
 
     max_tokens: int = Field(64, ge=1, le=4096)
+    deadline_ms: int = Field(
+        0, ge=0, le=60000, description="Answer editors with whole lines after so long; 0: by the measured speed."
+    )
 
 
 class SpecConfig(_Section):

@@ -60,6 +60,11 @@ class Answer:
             return None
         return self._chunk(self._safe)
 
+    @property
+    def whole_lines(self) -> str:
+        """Of what can be shown already, the lines that have ended, without the last line's end."""
+        return self._text[: max(0, self._text.rfind("\n", 0, self._safe + 1))]
+
     def close(self, reason: str) -> Chunk | None:
         """End the answer for ``reason`` and return the rest of its text, or None; ``token_ids`` is cut to match."""
         text = self._text if self._end is None else self._text[: self._end]
@@ -80,7 +85,11 @@ class Answer:
     @property
     def spans(self) -> tuple[Span, ...]:
         """The whole text by origin, after ``close``."""
-        return self._spans(0, len(self._text))
+        return self.spans_of(self._text)
+
+    def spans_of(self, text: str) -> tuple[Span, ...]:
+        """By origin, what the answer begins with."""
+        return self._spans(0, len(text))
 
     def _chunk(self, end: int) -> Chunk:
         begin, self._shown = self._shown, end

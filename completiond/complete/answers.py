@@ -89,6 +89,11 @@ class Answers:
             generation.is_ahead = True
             self._begin(generation, time.perf_counter())
 
+    def hurry(self, reader: Reader) -> None:
+        """``reader`` wants what there is."""
+        for generation in self._running:
+            generation.hurry(reader)
+
     def leave(self, reader: Reader) -> None:
         """``reader`` waits no more."""
         for generation in self._running:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,16 @@ from completiond.complete.families import find_family
 from completiond.complete.open_documents import OpenDocuments
 from completiond.complete.place import Place
 from completiond.complete.prompt import Prompt, PromptBudget, build_prompt
-from completiond.complete.request import EXCLUDED, Chunk, Completion, CompletionRequest, DrafterStats, Span, WorkCounts
+from completiond.complete.request import (
+    EXCLUDED,
+    Chunk,
+    Completion,
+    CompletionRequest,
+    DrafterStats,
+    Lines,
+    Span,
+    WorkCounts,
+)
 from completiond.complete.tokens import TextTokenizer
 from completiond.config import Config
 from completiond.engine.generate import Step, generate
@@ -30,7 +39,7 @@ from completiond.exclude.guard import Guard
 from completiond.exclude.ignore_file import Problem
 from completiond.spec.acceptance_counter import AcceptanceCounter, CountingPolicy
 from completiond.spec.draft_text import DraftText
-from completiond.spec.policy import FixedPolicy, MeasuredPolicy
+from completiond.spec.policy import Decision, FixedPolicy, MeasuredPolicy
 
 __all__ = ["Completer"]
 
@@ -94,8 +103,9 @@ class Completer:
 
     def run(
         self, request: CompletionRequest, arrived: float, token_ids: list[int] | None = None
-    ) -> Iterator[Chunk | Completion | None]:
-        """Yield the new text of each pass (None when a pass added none), and the Completion last.
+    ) -> Iterator[Chunk | Lines | Completion | None]:
+        """Yield the new text of each pass (None when a pass added none), and the Completion last; for a request
+        that is content with lines also those so far, whenever there is one more.
 
         ``arrived`` is when the request came, by ``time.perf_counter``. Closing the iterator stops after the current
         pass; ``token_ids`` then has the tokens so far, and given to another run of the same request makes it go on
@@ -125,6 +135,7 @@ class Completer:
         )  # fmt: skip
         if token_ids and (chunk := answer.close(stop_reason) if stop_reason else answer.take_chunk()):
             yield _with_line_end(chunk, line_end)
+        lines = ""
         for step in steps:
             figures.add(step)
             self.work.passes += 1
@@ -135,10 +146,21 @@ class Completer:
             stop_reason = step.stop_reason
             chunk = answer.take_chunk() if stop_reason is None else answer.close(stop_reason)
             yield _with_line_end(chunk, line_end) if chunk else None
-        decisions = self.policy.take_decisions() if self.policy else []
-        spans = tuple(Span(span.text.replace("\n", line_end), span.source) for span in answer.spans)
-        yield Completion(
-            text=answer.text.replace("\n", line_end),
+            if request.in_lines and stop_reason is None and len(answer.whole_lines) > len(lines):
+                lines = answer.whole_lines
+                yield Lines(self._completion(answer, lines, prompt, figures, "deadline", line_end))
+        decisions = self.policy.take_decisions() if self.policy and request.explain else []
+        ended = stop_reason if answer.text and stop_reason else "empty"
+        yield self._completion(answer, answer.text, prompt, figures, ended, line_end, decisions)
+
+    def _completion(
+        self, answer: Answer, text: str, prompt: Prompt, figures: _Figures, stop_reason: str, line_end: str,
+        decisions: Sequence[Decision] = (),
+    ) -> Completion:  # fmt: skip
+        """``text``: what the answer begins with, or all of it."""
+        spans = tuple(Span(span.text.replace("\n", line_end), span.source) for span in answer.spans_of(text))
+        return Completion(
+            text=text.replace("\n", line_end),
             token_ids=tuple(answer.token_ids),
             spans=spans,
             prompt_tokens=len(prompt.token_ids),
@@ -150,10 +172,10 @@ class Completer:
             drafted=sum(drafted for drafted, _ in figures.by_drafter.values()),
             accepted=sum(accepted for _, accepted in figures.by_drafter.values()),
             by_drafter={name: DrafterStats(*counts) for name, counts in figures.by_drafter.items()},
-            stop_reason=stop_reason if answer.text and stop_reason else "empty",
+            stop_reason=stop_reason,
             model=self.config.model.name,
             device=str(self.target.device),
-            decisions=tuple(decisions) if request.explain else (),
+            decisions=tuple(decisions),
         )
 
     def _silence(self, reason: str) -> Completion:

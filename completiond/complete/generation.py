@@ -30,6 +30,7 @@ class _Place:
         self.typed = typed
         self.sent = len(typed)
         self.ttft_ms = 0.0
+        self.is_hurried = False
 
 
 class Generation:
@@ -52,6 +53,7 @@ class Generation:
         self._is_new_run = True
         self._text = ""
         self._spans: list[Span] = []
+        self._lines: Completion | None = None
 
     @property
     def has_readers(self) -> bool:
@@ -106,6 +108,27 @@ class Generation:
             else:
                 self.leave(reader)
                 self._misfits(reader)
+
+    def add_lines(self, completion: Completion) -> None:
+        """There is one more whole line."""
+        self._lines = completion
+        for reader, place in list(self._places.items()):
+            if place.is_hurried:
+                self._give_lines(reader, place)
+
+    def hurry(self, reader: Reader) -> None:
+        """``reader``'s time is over: it takes whole lines as soon as there are some, and the rest is written ahead."""
+        if (place := self._places.get(reader)) is not None:
+            place.is_hurried = True
+            self._give_lines(reader, place)
+
+    def _give_lines(self, reader: Reader, place: _Place) -> None:
+        lines, typed = self._lines, place.typed
+        if lines is None or not lines.text.startswith(typed) or not lines.text[len(typed) :].strip():
+            return
+        del self._places[reader]
+        self.is_ahead = True
+        reader.put(rest_of(lines, len(typed), place.ttft_ms, "running" if typed else "engine"))
 
     def end(self, completion: Completion) -> None:
         """The engine is done. Who has typed all of it and more waits for another answer."""

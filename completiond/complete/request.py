@@ -17,6 +17,7 @@ __all__ = [
     "DictionaryState",
     "DrafterStats",
     "LineEdit",
+    "Lines",
     "ServedFrom",
     "ServiceState",
     "Span",
@@ -52,6 +53,8 @@ class CompletionRequest:
     sampling: SamplingParams = field(default_factory=SamplingParams)
     drafter: DrafterChoice = "auto"
     explain: bool = False
+    in_lines: bool = False
+    """After ``completion.deadline_ms``, the lines that are whole are answer enough, as soon as there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,13 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
+class Lines:
+    """The whole lines of an answer that is still being written, as a completion of their own, for those in a hurry."""
+
+    completion: Completion
+
+
+@dataclass(frozen=True, slots=True)
 class DrafterStats:
     """Tokens one drafter proposed and how many of them were accepted."""
 
@@ -92,7 +102,8 @@ class Completion:
     """A finished answer. ``text`` is what to insert at the cursor, ``token_ids`` are the tokens that made it.
 
     ``stop_reason``: ``eos`` (an end token), ``length``, ``suffix`` (the text began to repeat what follows the
-    cursor), ``empty`` (nothing worth showing), ``excluded: …`` (the file may not be read; see ``ExclusionReason``).
+    cursor), ``empty`` (nothing worth showing), ``deadline`` (there is more: the answer to the next request),
+    ``excluded: …`` (the file may not be read; see ``ExclusionReason``).
     ``ttft_ms`` is from the request's arrival to its first token; ``ms_per_token`` is the mean over the tokens after
     the first pass (0.0 when there is only one pass).
     """

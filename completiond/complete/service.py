@@ -18,6 +18,7 @@ from completiond.complete.request import (
     CompletionRequest,
     DictionaryState,
     LineEdit,
+    Lines,
     ServiceState,
     WorkCounts,
 )
@@ -38,6 +39,9 @@ log = logging.getLogger(__name__)
 
 AHEAD_AFTER_S = 0.15
 """Between a key and the next there is mostly less: who goes on typing should find the engine free."""
+DEADLINE_PASSES = 20
+DEADLINES_MS = (300.0, 1500.0)
+"""Unless the settings say when: the time of so many passes, but no less and no more than this."""
 RETRY_AFTER_S = 2.0
 """A load that failed is tried again by the first request that comes at least this long after it."""
 
@@ -152,6 +156,7 @@ class LocalService:
         self._streams[key] = stream
         if self._ahead is not None:
             self._ahead.cancel()
+        deadline: asyncio.TimerHandle | None = None
         try:
             may_share = self._may_use_kept(request)
             if may_share and (found := self._answers.find(request, arrived)) is not None:
@@ -159,14 +164,19 @@ class LocalService:
                 stream.put(found)
             else:
                 self._answers.join(stream, may_share)
+            if request.in_lines:
+                assert self._loop is not None, "start() comes first"
+                deadline = self._loop.call_later(self._deadline_ms / 1e3, self._answers.hurry, stream)
             if older is not None:
                 self._answers.leave(older)  # not before the newer one had a chance to go on with its answer
             async with contextlib.aclosing(stream.items()) as items:
                 async for item in items:
-                    if isinstance(item, Completion):
+                    if isinstance(item, Completion) and item.stop_reason != "deadline":
                         self._plan_ahead(request, item)
                     yield item
         finally:
+            if deadline is not None:
+                deadline.cancel()
             self._answers.leave(stream)
             if self._streams.get(key) is stream:
                 del self._streams[key]
@@ -239,6 +249,14 @@ class LocalService:
         """On the engine's thread, which alone may look at the documents; others see the numbers."""
         self._dictionary = completer.documents.state
 
+    @property
+    def _deadline_ms(self) -> float:
+        if self._config.completion.deadline_ms:
+            return self._config.completion.deadline_ms
+        policy = self._completer.policy if self._completer else None
+        pass_ms = policy.costs.pass_ms(1) if policy else 0.0
+        return min(max(pass_ms * DEADLINE_PASSES, DEADLINES_MS[0]), DEADLINES_MS[1])
+
     def _may_use_kept(self, request: CompletionRequest) -> bool:
         """A file may have been excluded since it was answered in."""
         completer = self._completer
@@ -268,14 +286,16 @@ class LocalService:
         assert completer is not None, "the state is ready"
         request, completions = generation.request, list[Completion]()
 
-        def work() -> Iterator[Chunk | Completion | None]:
+        def work() -> Iterator[Chunk | Lines | Completion | None]:
             completer.documents.check(request.client_id)
             self._note_dictionary(completer)
             yield from completer.run(request, arrived, generation.token_ids)
 
-        def on_item(item: Chunk | Completion | None) -> None:
+        def on_item(item: Chunk | Lines | Completion | None) -> None:
             if isinstance(item, Completion):
                 completions.append(item)
+            elif isinstance(item, Lines):
+                _post(loop, generation.add_lines, item.completion)
             elif item is not None:
                 _post(loop, generation.add, item)
 

@@ -138,6 +138,7 @@ async def _inline_items(ls: CompletionServer, call: InlineCompletionCall) -> lis
             path=path_of(document.uri),
             client_id=ls.client_id,
             document_id=document.uri,
+            in_lines=True,
         )
     )
     ls.host.counters.cached += completion.served_from == "cache"

@@ -11,12 +11,13 @@ import pytest
 from completiond.complete.request import Chunk, Completion, CompletionRequest
 from completiond.complete.service import LocalService
 from completiond.complete.service_protocol import SupersededError
-from completiond.config import CacheConfig
+from completiond.config import CacheConfig, CompletionConfig
 from tests.complete.test_service import ANSWER, CONFIG, Gate, Opener, error_of, request, result_of, until
 from tests.complete.test_service import gate as gate
 from tests.complete.test_service import loading as loading
 from tests.complete.test_service import opener as opener
 from tests.complete.test_service import service as service
+from tests.fake_model import bytes_of, says
 
 
 async def ask(service: LocalService, wanted: CompletionRequest) -> tuple[list[Chunk], Completion]:
@@ -269,8 +270,8 @@ async def test_what_follows_an_accepted_answer_is_there(ahead: LocalService, ope
 async def test_a_request_does_not_wait_for_what_is_written_ahead(
     ahead: LocalService, opener: Opener, gate: Gate
 ) -> None:
+    gate.allow(len(ANSWER) + 3)
     await ahead.complete(request())
-    gate.allow(2)
     await until(gate.waiting)  # two passes ahead
     num_passes = opener.target.num_passes
     other = asyncio.create_task(ahead.complete(request(prefix="y")))
@@ -289,11 +290,79 @@ async def test_nothing_is_written_ahead_of_nothing(ahead: LocalService, opener: 
 
 
 async def test_a_closed_document_stops_what_is_written_ahead(ahead: LocalService, opener: Opener, gate: Gate) -> None:
+    gate.allow(len(ANSWER) + 3)
     await ahead.complete(request())
-    gate.allow(2)
     await until(gate.waiting)
     ahead.close_document("me", "a.py")
     num_passes = opener.target.num_passes
     gate.allow(100)
     await ahead.complete(replace(request(document="b.py"), max_tokens=1))
     assert opener.target.num_passes <= num_passes + 2
+
+
+# In lines
+
+
+FIRST = "first = 1"
+LINES = FIRST + "\n    second = 2\n    third = 3"
+
+
+@pytest.fixture
+def writes_lines(opener: Opener, service: LocalService, monkeypatch: pytest.MonkeyPatch) -> Opener:
+    opener.target.script = says(bytes_of(LINES))
+    cache = CacheConfig(ahead=False)
+    config = CONFIG.model_copy(update={"cache": cache, "completion": CompletionConfig(deadline_ms=1)})
+    monkeypatch.setattr(service, "_config", config)
+    return opener
+
+
+def in_lines(typed: str = "") -> CompletionRequest:
+    return replace(request(prefix="def f():\n    " + typed), suffix="", in_lines=True)
+
+
+async def test_at_the_deadline_whole_lines_are_the_answer_and_the_rest_follows(
+    service: LocalService, writes_lines: Opener, gate: Gate
+) -> None:
+    gate.allow(len(FIRST) + 9)
+    lines = await result_of(asyncio.create_task(service.complete(in_lines())))
+    assert (lines.text, lines.stop_reason) == (FIRST, "deadline")
+    await until(gate.waiting)
+    assert "".join(span.text for span in lines.spans) == FIRST
+    rest = asyncio.create_task(service.complete(in_lines(FIRST)))
+    await asyncio.sleep(0)
+    gate.allow(1000)
+    assert (await result_of(rest)).text == LINES[len(FIRST) :]
+    assert writes_lines.target.num_passes == len(LINES) + 1, "one answer, written once"
+    whole = await service.complete(in_lines())
+    assert (whole.text, whole.served_from) == (LINES, "cache")
+
+
+async def test_without_a_whole_line_the_deadline_waits_for_one(
+    service: LocalService, writes_lines: Opener, gate: Gate
+) -> None:
+    gate.allow(3)
+    answer = asyncio.create_task(service.complete(in_lines()))
+    await until(gate.waiting)
+    await asyncio.sleep(0.05)
+    assert not answer.done()
+    gate.allow(len(FIRST) + 9)
+    assert (await result_of(answer)).text == FIRST
+    gate.allow(1000)
+
+
+async def test_before_the_deadline_the_whole_answer_is_waited_for(
+    service: LocalService, writes_lines: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = service._config.model_copy(update={"completion": CompletionConfig(deadline_ms=20000)})
+    monkeypatch.setattr(service, "_config", config)
+    assert (await service.complete(in_lines())).text == LINES
+
+
+async def test_who_does_not_want_lines_gets_all(service: LocalService, writes_lines: Opener, gate: Gate) -> None:
+    gate.allow(len(FIRST) + 9)
+    answer = asyncio.create_task(service.complete(replace(in_lines(), in_lines=False)))
+    await until(gate.waiting)
+    await asyncio.sleep(0.05)
+    assert not answer.done()
+    gate.allow(1000)
+    assert (await result_of(answer)).text == LINES
