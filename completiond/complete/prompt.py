@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from completiond.complete.families import FimTokens
 from completiond.complete.tokens import TextTokenizer
 
-__all__ = ["Prompt", "PromptBudget", "build_prompt"]
+__all__ = ["NEAR_SUFFIX_TOKENS", "Prompt", "PromptBudget", "build_prompt"]
 
 NEAR_SUFFIX_TOKENS = 8
 """The suffix's marker and what follows it at once hold most of what the model made of the text just before the cursor:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tokenizers import processors
 
 from completiond.complete.families import FAMILIES, FimFamily, FimTokens, find_family
-from completiond.complete.prompt import Prompt, PromptBudget, build_prompt
+from completiond.complete.prompt import NEAR_SUFFIX_TOKENS, Prompt, PromptBudget, build_prompt
 from completiond.complete.tokens import TextTokenizer
 from tests.fake_model import EOS, FIM_QWEN, bytes_of, fake_tokenizer
 
@@ -40,6 +40,24 @@ def window(prefix: str, max_tokens: int) -> str:
 
 def window_after(suffix: str, max_tokens: int) -> str:
     return TOKENIZER.decode(prompt_for("", suffix, PromptBudget(16, max_tokens)).suffix_ids)
+
+
+@pytest.mark.parametrize("with_bos", [False, True], ids=["no-bos", "bos"])
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_what_may_be_moved_lies_behind_the_marker_and_some_tokens(family: FimFamily, with_bos: bool) -> None:
+    markers = tuple(marker for marker in (family.prefix, family.suffix, family.middle) if marker)
+    tokenizer = tokenizer_for(markers, with_bos)
+    fim = find_family(tokenizer.control_id)
+    assert fim is not None
+    suffix = "0123456789abcdef"
+    prompt = build_prompt("ab", suffix, tokenizer, fim, WIDE)
+    moved = [prompt.token_ids[place] for place in prompt.movable]
+    if family.suffix_first:
+        assert moved == []
+    else:
+        assert moved == bytes_of(suffix[NEAR_SUFFIX_TOKENS - 1 :])
+        assert prompt.movable.stop == len(prompt.token_ids) - 1
+    assert len(build_prompt("ab", "cd", tokenizer, fim, WIDE).movable) == 0
 
 
 @pytest.mark.parametrize("with_bos", [False, True], ids=["no-bos", "bos"])
