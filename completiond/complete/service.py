@@ -86,6 +86,7 @@ class LocalService:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._answers = Answers(self._run)
         self._ahead: asyncio.TimerHandle | None = None
+        self._ahead_for: CompletionRequest | None = None
         self._worker = Worker(self._load)
 
     @property
@@ -115,8 +116,7 @@ class LocalService:
 
     async def close(self) -> None:
         """Stop the engine's thread after its current pass."""
-        if self._ahead is not None:
-            self._ahead.cancel()
+        self._drop_plan()
         for stream in list(self._streams.values()):
             stream.put(NotReadyError("The daemon is stopping.", "Ask again."))
             self._answers.leave(stream)
@@ -154,8 +154,7 @@ class LocalService:
         if (older := self._streams.get(key)) is not None:
             older.put(SupersededError())
         self._streams[key] = stream
-        if self._ahead is not None:
-            self._ahead.cancel()
+        self._drop_plan()
         deadline: asyncio.TimerHandle | None = None
         try:
             may_share = self._may_use_kept(request)
@@ -196,6 +195,7 @@ class LocalService:
                 stream.put(SupersededError())
                 self._answers.leave(stream)
         self._answers.forget(client_id)
+        self._drop_plan(client_id)
         self._folders.pop(client_id, None)
         self._tell(lambda documents: documents.forget_client(client_id))
 
@@ -216,6 +216,7 @@ class LocalService:
     def close_document(self, client_id: str, document_id: str) -> None:
         """See Service.close_document."""
         self._answers.forget(client_id, document_id)
+        self._drop_plan(client_id, document_id)
         self._tell(lambda documents: documents.close((client_id, document_id)))
 
     def _tell(self, change: Callable[[OpenDocuments], None]) -> None:
@@ -269,11 +270,19 @@ class LocalService:
     def _plan_ahead(self, request: CompletionRequest, completion: Completion) -> None:
         """In a moment, unless something else is asked for: what comes behind this answer, should it be accepted."""
         assert self._loop is not None, "start() comes first"
-        if self._ahead is not None:
-            self._ahead.cancel()
+        self._drop_plan()
         if self._config.cache.ahead and completion.text and request.document_id:
             accepted = replace(request, prefix=request.prefix + completion.text)
+            self._ahead_for = request
             self._ahead = self._loop.call_later(AHEAD_AFTER_S, self._write_ahead, accepted)
+
+    def _drop_plan(self, client_id: str | None = None, document_id: str | None = None) -> None:
+        """Write nothing ahead; or only if it would be for this client, and this document of its."""
+        if self._ahead is None or self._ahead_for is None:
+            return
+        planned = self._ahead_for
+        if client_id in (None, planned.client_id) and document_id in (None, planned.document_id):
+            self._ahead.cancel()
 
     def _write_ahead(self, request: CompletionRequest) -> None:
         if self._state.phase == "ready" and self._may_use_kept(request):

@@ -289,6 +289,18 @@ async def test_nothing_is_written_ahead_of_nothing(ahead: LocalService, opener: 
     assert ahead._answers.is_idle
 
 
+@pytest.mark.parametrize("goes", ["document", "client"])
+async def test_nothing_is_written_ahead_for_who_has_gone(
+    ahead: LocalService, opener: Opener, goes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("completiond.complete.service.AHEAD_AFTER_S", 0.05)
+    await ahead.complete(request())
+    ahead.close_document("me", "a.py") if goes == "document" else ahead.forget_client("me")
+    num_passes = opener.target.num_passes
+    await asyncio.sleep(0.2)
+    assert opener.target.num_passes == num_passes
+
+
 async def test_a_closed_document_stops_what_is_written_ahead(ahead: LocalService, opener: Opener, gate: Gate) -> None:
     gate.allow(len(ANSWER) + 3)
     await ahead.complete(request())
@@ -328,7 +340,7 @@ async def test_at_the_deadline_whole_lines_are_the_answer_and_the_rest_follows(
     assert (lines.text, lines.stop_reason) == (FIRST, "deadline")
     await until(gate.waiting)
     assert "".join(span.text for span in lines.spans) == FIRST
-    rest = asyncio.create_task(service.complete(in_lines(FIRST)))
+    rest = asyncio.create_task(service.complete(replace(in_lines(FIRST), in_lines=False)))
     await asyncio.sleep(0)
     gate.allow(1000)
     assert (await result_of(rest)).text == LINES[len(FIRST) :]

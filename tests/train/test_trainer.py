@@ -68,7 +68,7 @@ def trainer_of(stores: Stores, seconds: float, seed: int = 1, medusa: bool = Fal
     store, held_out = stores
     return HeadTrainer(
         net, KEPT, RULE_VOCAB, feature_scale(store.load(0)), store, held_out, TARGET.choose,
-        TrainSettings(seconds / 3600, **settings),
+        TrainSettings(seconds / 3600, **{"samples_per_batch": 2, **settings}),
     )  # fmt: skip
 
 
@@ -242,3 +242,17 @@ def test_half_precision_is_used_where_it_is_clearly_faster(
 def test_this_machine_has_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("completiond.train.trainer.time", time)
     assert faster_type() in (None, torch.bfloat16)
+
+
+def test_most_batches_learn_the_first_step_only(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[int] = []
+
+    def watched(net: Any, batch: Any, num_steps: int) -> Tensor:
+        steps.append(num_steps)
+        return unrolled_loss(net, batch, num_steps)
+
+    monkeypatch.setattr("completiond.train.trainer.unrolled_loss", watched)
+    reports: list[Any] = []
+    trainer_of(stores, 60, unroll_every=3).run(stores[0].folder / "thin.pt", reports.append)
+    assert len(steps) > 9
+    assert steps == [3 if index % 3 == 0 else 1 for index in range(len(steps))]
