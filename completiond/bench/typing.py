@@ -16,7 +16,7 @@ from statistics import quantiles
 from typing import Any
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
+from pygls.exceptions import JsonRpcRequestCancelled
 from pygls.lsp.client import LanguageClient
 from rich.table import Table
 
@@ -106,6 +106,7 @@ class _Session:
         self._shown: tuple[str, float] | None = None  # a suggestion, and since when it has been there
         self._pending: asyncio.Task[None] | None = None
         self._pending_id = ""
+        self._asked: list[asyncio.Task[None]] = []
         self._cancelled_s: dict[str, float] = {}
 
     async def run(self, seed: int) -> None:
@@ -120,8 +121,7 @@ class _Session:
             if not self._accept():
                 self._type(self._piece.text[len(self._done)])
             self._ask(is_first=self._version == 1)
-        if self._pending is not None:
-            await self._pending
+        await asyncio.gather(*self._asked)  # one that failed is told
         self._client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(self._uri)))
 
     def _accept(self) -> bool:
@@ -157,6 +157,7 @@ class _Session:
             self._cancelled_s[self._pending_id] = time.perf_counter()
         self._pending_id = f"{self._uri} {self._version}"
         self._pending = asyncio.create_task(self._answer(self._pending_id, is_first))
+        self._asked.append(self._pending)
 
     async def _answer(self, request_id: str, is_first: bool) -> None:
         started = time.perf_counter()
@@ -168,7 +169,7 @@ class _Session:
         future = self._client.protocol.send_request_async("textDocument/inlineCompletion", params, msg_id=request_id)
         try:
             result = await future
-        except JsonRpcException:  # cancelled
+        except JsonRpcRequestCancelled:  # by the next key; any other error ends the benchmark
             if (cancelled_s := self._cancelled_s.get(request_id)) is not None:
                 self._figures.stop_ms.append((time.perf_counter() - cancelled_s) * 1e3)
             return

@@ -18,8 +18,8 @@ BEHIND_SHARE: Final = 0.3
 PIECE_LINES: Final = 4
 PIECE_CHARS: Final = 160
 KEY_S: Final = (0.12, 0.5)
-"""Median and spread (sigma of a log-normal distribution) of the time between two keys within a word: about 80 words a
-minute, as of people who write code for a living.
+"""Median and spread (sigma of a log-normal distribution) of the time between two keys within a word; chosen, not
+measured.
 """
 THINK_S: Final = {" ": 0.18, "\n": 0.5}
 """More before the key that follows these."""

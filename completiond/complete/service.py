@@ -41,7 +41,7 @@ AHEAD_AFTER_S = 0.15
 """Between a key and the next there is mostly less: who goes on typing should find the engine free."""
 DEADLINE_PASSES = 20
 DEADLINES_MS = (300.0, 1500.0)
-"""Unless the settings say when: the time of so many passes, but no less and no more than this."""
+"""Unless the settings say when: the time of so many passes, but no less and no more than this. Chosen, not measured."""
 RETRY_AFTER_S = 2.0
 """A load that failed is tried again by the first request that comes at least this long after it."""
 

@@ -11,12 +11,13 @@ from completiond.engine.shape import DecoderShape
 from completiond.errors import DiskFullError, UsageError
 from completiond.models.disk import folder_bytes, format_bytes, free_bytes
 
-__all__ = ["HeadKind", "TrainPlan", "check_room"]
+__all__ = ["SAMPLES_PER_BATCH", "HeadKind", "TrainPlan", "check_room"]
 
 HeadKind = Literal["eagle", "medusa"]
 
 FEATURE_SHARE = 0.4
 """Of the time: with so many features they are learnt two to four times each, which new ones would hardly beat."""
+SAMPLES_PER_BATCH = 4
 FEATURE_TOKENS_PER_SECOND = 4000
 """More than a CPU reads; what the room on the disk is reckoned by."""
 
@@ -58,7 +59,7 @@ def check_room(plan: TrainPlan, shape: DecoderShape) -> None:
         )
     # Of the network: weights, gradients and moments; of a batch: logits, probabilities and gradients of each step.
     parameters = shape.hidden_size * (8 * shape.hidden_size + 3 * plan.intermediate_size + plan.draft_vocab_size)
-    batch = 2 * plan.num_tokens * plan.draft_vocab_size * 4 * 12
+    batch = SAMPLES_PER_BATCH * plan.num_tokens * plan.draft_vocab_size * 4 * 12
     needed_bytes = 16 * parameters + batch
     available = available_bytes()
     if available is not None and available < needed_bytes:

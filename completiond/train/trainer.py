@@ -18,6 +18,7 @@ from completiond.train.draft_vocab import DraftVocab
 from completiond.train.features import FeatureStore, Shard
 from completiond.train.files import checkpoint_bytes, write_whole
 from completiond.train.loss import AcceptanceTally, Batch, unrolled_loss
+from completiond.train.plan import SAMPLES_PER_BATCH
 from completiond.train.unrolled import HeadNet, Inputs
 
 __all__ = ["HeadTrainer", "Report", "TrainSettings", "feature_scale"]
@@ -28,13 +29,13 @@ class TrainSettings:
     """Numbers of a run; docs/log.md says how they were found. ``hours``: of training, without the features.
 
     Of every ``unroll_every`` batches one is unrolled to ``num_steps`` steps and the others learn the first, on which
-    all later ones depend, at a third of the price.
+    all later ones depend, with less than half of the products.
     """
 
     hours: float
     num_steps: int = 3
     unroll_every: int = 1
-    samples_per_batch: int = 4
+    samples_per_batch: int = SAMPLES_PER_BATCH
     matrix_rate: float = 4e-3
     vector_rate: float = 1e-3
     warm_up_batches: int = 20

@@ -30,6 +30,13 @@ assert FIM is not None
 PRE, SUF, MID = FIM.prefix_id, FIM.suffix_id, FIM.middle_id
 
 
+def of_family(family: FimFamily, with_bos: bool) -> tuple[TextTokenizer, FimTokens]:
+    tokenizer = tokenizer_for(tuple(one for one in (family.prefix, family.suffix, family.middle) if one), with_bos)
+    fim = find_family(tokenizer.control_id)
+    assert fim is not None
+    return tokenizer, fim
+
+
 def prompt_for(prefix: str, suffix: str = "", budget: PromptBudget = WIDE, fim: FimTokens | None = FIM) -> Prompt:
     return build_prompt(prefix, suffix, TOKENIZER, fim, budget)
 
@@ -45,10 +52,7 @@ def window_after(suffix: str, max_tokens: int) -> str:
 @pytest.mark.parametrize("with_bos", [False, True], ids=["no-bos", "bos"])
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_what_may_be_moved_lies_behind_the_marker_and_some_tokens(family: FimFamily, with_bos: bool) -> None:
-    markers = tuple(marker for marker in (family.prefix, family.suffix, family.middle) if marker)
-    tokenizer = tokenizer_for(markers, with_bos)
-    fim = find_family(tokenizer.control_id)
-    assert fim is not None
+    tokenizer, fim = of_family(family, with_bos)
     suffix = "0123456789abcdef"
     prompt = build_prompt("ab", suffix, tokenizer, fim, WIDE)
     moved = [prompt.token_ids[place] for place in prompt.movable]
@@ -63,10 +67,7 @@ def test_what_may_be_moved_lies_behind_the_marker_and_some_tokens(family: FimFam
 @pytest.mark.parametrize("with_bos", [False, True], ids=["no-bos", "bos"])
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_parts_stand_in_the_familys_order(family: FimFamily, with_bos: bool) -> None:
-    markers = tuple(marker for marker in (family.prefix, family.suffix, family.middle) if marker)
-    tokenizer = tokenizer_for(markers, with_bos)
-    fim = find_family(tokenizer.control_id)
-    assert fim is not None
+    tokenizer, fim = of_family(family, with_bos)
 
     prompt = build_prompt("ab", "cd", tokenizer, fim, WIDE)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -341,7 +342,7 @@ async def test_a_stream_that_is_not_framed_ends_the_shim(paths: Paths) -> None:
         assert await _exit_status(editor) == 1
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs pidfd_open")
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="the shim watches a process only where there is pidfd_open")
 async def test_the_shim_ends_with_the_editors_process_though_its_input_stays_open(paths: Paths) -> None:
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", "input()", stdin=asyncio.subprocess.PIPE)
     async with Editor.on_program(*SHIM, env=environment(paths)) as editor:
