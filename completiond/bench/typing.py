@@ -58,7 +58,7 @@ class TypingFigures:
             **{f"p{share}_ms": _percentile(self.answers_ms, share) for share in (50, 95, 99)},
             "first_p50_ms": _percentile(self.first_ms, 50),
             "stop_p95_ms": _percentile(self.stop_ms, 95),
-            "cached": self.counters["cached"] / answered,
+            "cached_share": self.counters["cached"] / answered,
             "accepted_chars": self.accepted_chars,
             "typed_chars": self.typed_chars,
             "passes_per_accepted_char": self.work["passes"] / chars,
@@ -195,7 +195,7 @@ def typing_table(figures: Sequence[TypingFigures]) -> Table:
     for row in (one.as_json() for one in figures):
         table.add_row(
             row["name"], str(row["keys"]), f"{row['p50_ms']:.0f}", f"{row['p95_ms']:.0f}", f"{row['p99_ms']:.0f}",
-            f"{row['first_p50_ms']:.0f}", f"{row['stop_p95_ms']:.0f}", f"{row['cached']:.0%}",
+            f"{row['first_p50_ms']:.0f}", f"{row['stop_p95_ms']:.0f}", f"{row['cached_share']:.0%}",
             f"{row['passes_per_accepted_char']:.2f}", f"{row['computed_per_accepted_char']:.1f}",
         )  # fmt: skip
     table.caption = (
