@@ -115,6 +115,12 @@ class CacheConfig(_Section):
         description="While typing, move what was read of the text behind the cursor (shift), or read it again (exact);"
         " auto: shift on a CPU.",
     )
+    memory_mb: int = Field(
+        256,
+        ge=0,
+        le=65536,
+        description="Memory for what was read of other texts, to go on there without reading them again.",
+    )
 
 
 class ExcludeConfig(_Section):

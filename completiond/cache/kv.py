@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from completiond.cache.tree import PrefixTree, common_length
+
 __all__ = ["KVCache", "SequenceCache", "TreeRows"]
 
 
@@ -46,8 +48,7 @@ class SequenceCache:
 
         At least the prompt's last token is left to compute, because its logits are what the caller is after.
         """
-        limit = min(len(self.token_ids), len(prompt_ids) - 1)
-        common = next((i for i in range(limit) if self.token_ids[i] != prompt_ids[i]), limit)
+        common = common_length(self.token_ids, prompt_ids[:-1])
         self.rollback(common)
         return common
 
@@ -99,6 +100,37 @@ class KVCache(SequenceCache):
         self.keys = torch.zeros(shape, dtype=dtype, device=device)
         self.values = torch.zeros(shape, dtype=dtype, device=device)
         self.tree: TreeRows | None = None
+        self.others: PrefixTree | None = None
+        """Rows of texts that this one took the place of."""
+        self.moved_from: int | None = None
+        """The place from which on the valid rows are not those of a reading, but were moved (cache/shift.py)."""
+
+    def rollback(self, num_tokens: int) -> None:
+        """See SequenceCache.rollback."""
+        super().rollback(num_tokens)
+        if self.moved_from is not None and num_tokens <= self.moved_from:
+            self.moved_from = None
+
+    def reuse(self, prompt_ids: Sequence[int]) -> int:
+        """See SequenceCache.reuse; what is lost by that is saved in ``others``, and the prefix may be from there.
+
+        Moved rows are neither saved nor a beginning to build on.
+        """
+        common = common_length(self.token_ids, prompt_ids[:-1])
+        if self.others is None:
+            self.rollback(common)
+            return common
+        exact = common if self.moved_from is None else min(common, self.moved_from)
+        if common < self.num_tokens:
+            self.others.save(self.token_ids[: self.moved_from], self.keys, self.values)
+        held = self.others.match(prompt_ids[:-1])
+        if held > exact and held >= common:
+            self.rollback(exact)
+            self.others.restore(prompt_ids[:held], exact, self.keys, self.values)
+            self.extend(prompt_ids[exact:held])
+            return held
+        self.rollback(common)
+        return common
 
     def accept(self, path: Sequence[int], token_ids: Sequence[int]) -> None:
         """See SequenceCache.accept."""

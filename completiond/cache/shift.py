@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from completiond.cache.kv import KVCache
+from completiond.cache.tree import common_length
 
 __all__ = ["Move", "SuffixShift", "turned"]
 
@@ -65,7 +66,6 @@ class SuffixShift:
         self._rope_theta = kv.rope_theta
         self._max_changed_tokens = max_changed_tokens
         self._origin: _Origin | None = None
-        self._placed_at: int | None = None  # from where on the cache's rows are not exact
 
     def reuse(self, prompt_ids: Sequence[int], block: range) -> tuple[int, Move | None]:
         """Keep what the cache holds of the prompt's beginning, and return how many tokens; and how to get the rows of
@@ -76,11 +76,13 @@ class SuffixShift:
         kv = self._kv
         move = self._plan(prompt_ids, block)
         cached_tokens = kv.reuse(prompt_ids)
-        if move is not None and self._placed_at == move.start and cached_tokens >= move.end:
-            return cached_tokens, None  # it lies there already
-        if self._placed_at is not None:  # moved rows are no beginning to build on, even where the tokens agree
-            cached_tokens = min(cached_tokens, self._placed_at)
-            self._placed_at = None
+        if move is not None and cached_tokens >= move.end:
+            if kv.moved_from == move.start:
+                return cached_tokens, None  # it lies there already
+            if kv.moved_from is None:
+                move = None  # it was read there before
+        if kv.moved_from is not None:  # moved rows are no beginning to build on, even where the tokens agree
+            cached_tokens = min(cached_tokens, kv.moved_from)
         if move is not None:
             cached_tokens = min(cached_tokens, move.start)
         else:
@@ -92,16 +94,16 @@ class SuffixShift:
         origin = self._origin
         if origin is None or len(block) < MIN_MOVED_TOKENS:
             return None
-        length = _common(origin.prompt_ids[origin.block.start : origin.block.stop], prompt_ids[block.start :])
+        length = common_length(origin.prompt_ids[origin.block.start : origin.block.stop], prompt_ids[block.start :])
         length = min(length, len(block))
         before, before_then = prompt_ids[: block.start], origin.prompt_ids[: origin.block.start]
-        same = _common(before, before_then)
+        same = common_length(before, before_then)
         num_changed = len(before) - same + len(before_then) - same
-        if num_changed == 0 and self._placed_at is None:
+        if num_changed == 0 and self._kv.moved_from is None:
             return None  # it lies where it was read
         if length < MIN_MOVED_TOKENS or num_changed > self._max_changed_tokens or not self._hold(origin):
             return None
-        last = origin.block.start if self._placed_at is None else self._placed_at
+        last = origin.block.start if self._kv.moved_from is None else self._kv.moved_from
         return Move(origin.block.start, block.start, length, last)
 
     def place(self, move: Move) -> None:
@@ -116,7 +118,7 @@ class SuffixShift:
         kv.keys[:, :, move.start : move.end] = turned(keys[:, :, : move.length], by, self._rope_theta)
         kv.values[:, :, move.start : move.end] = values[:, :, : move.length]
         kv.extend(origin.prompt_ids[move.source : move.source + move.length])
-        self._placed_at = None if is_exact else move.start
+        kv.moved_from = None if is_exact else move.start
 
     def _hold(self, origin: _Origin) -> bool:
         """Keep the block's rows while the cache still has them; False when it has them no more."""
@@ -139,8 +141,3 @@ def turned(keys: Tensor, by: int, rope_theta: float) -> Tensor:
     cos, sin = angles.cos().float(), angles.sin().float()
     first, second = keys[..., :half].float(), keys[..., half:].float()
     return torch.cat((first * cos - second * sin, second * cos + first * sin), -1).to(keys.dtype)
-
-
-def _common(a: Sequence[int], b: Sequence[int]) -> int:
-    limit = min(len(a), len(b))
-    return next((i for i in range(limit) if a[i] != b[i]), limit)

@@ -11,6 +11,7 @@ from typing import Any
 
 from completiond.cache.kv import KVCache, SequenceCache
 from completiond.cache.shift import SuffixShift
+from completiond.cache.tree import PrefixTree
 from completiond.complete.answer import Answer
 from completiond.complete.dictionary import Dictionary
 from completiond.complete.drafters import Drafters
@@ -62,6 +63,8 @@ class Completer:
         self.acceptance = AcceptanceCounter()
         self.work = WorkCounts()
         self.kv: SequenceCache = self.target.new_cache(min(config.model.context_tokens, self.target.max_positions))
+        if isinstance(self.kv, KVCache) and config.cache.memory_mb:
+            self.kv.others = PrefixTree(config.cache.memory_mb << 20)
         self.shift = _shift(self.kv, config, self.target.device.type)
         self.drafters = Drafters(model, self.kv, config, self.tokenizer.stop_ids, model_file)
 

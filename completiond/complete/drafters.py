@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from completiond.cache.kv import SequenceCache
+from completiond.cache.kv import KVCache, SequenceCache
 from completiond.complete.heads import find_head, measured_acceptances
 from completiond.config import Config
 from completiond.engine.decoder import Decoder
@@ -68,6 +68,7 @@ class Drafters:
         """Whether ``auto`` drafts with the EAGLE head too: see ``prepare``."""
         self._model = model
         self._capacity_tokens = kv.capacity_tokens
+        self._others = kv.others if isinstance(kv, KVCache) else None
         self._config = config
         self._stop_ids = stop_ids
         self._model_file = model_file
@@ -135,7 +136,10 @@ class Drafters:
                 "Train one with `completiond train eagle`, and name its folder in spec.eagle_head.",
             )
         head = load_eagle(folder, self._head_target())
-        return EagleDrafter(head, self._capacity_tokens, self._goes_on, width=self._config.spec.draft_width)
+        eagle = EagleDrafter(head, self._capacity_tokens, self._goes_on, width=self._config.spec.draft_width)
+        if self._others is not None:
+            self._others.follower = eagle
+        return eagle
 
     def prepare(self) -> None:
         """Load what the settings ask for, once the machine is measured: ``auto`` keeps an EAGLE head only if it pays.
@@ -151,10 +155,13 @@ class Drafters:
         eagle = self.eagle()
         step_ms = eagle.measure_step_ms()
         acceptances = measured_acceptances(folder) or constant_acceptance(HOPE, eagle.max_depth)
+        acceptances = acceptances[: self.policy.costs.max_tokens - 1]  # a shorter draft than it was trained for is set
         choice = choose_draft(acceptances, RoundCost(self.policy.costs, guess_ms=step_ms))
         self.use_model = choice.length > 0
         if not self.use_model:
             del self._made["eagle"]
+            if self._others is not None:
+                self._others.follower = None
         log.info(
             "EAGLE head %s: a step takes %.1f ms, expected speedup %.2f: %s", folder.name, step_ms, choice.best_speedup,
             "in use" if self.use_model else "left out",

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from completiond.cache.shift import Move
+from completiond.cache.tree import common_length
 from completiond.spec.drafter import NO_DRAFT, Draft, Verified
 from completiond.spec.eagle_head import EagleHead
 from completiond.spec.eagle_tree import grow_tree
@@ -64,7 +65,7 @@ class EagleDrafter:
         """See Drafter.begin. Keeps what is known of the part that the target keeps."""
         moved_states = None if move is None else self._states_of(move, prompt_ids)
         limit = min(num_cached_tokens, self._num_seen)
-        same = next((i for i in range(limit) if self._ids[i] != prompt_ids[i]), limit)
+        same = common_length(self._ids[:limit], prompt_ids)
         if same < num_cached_tokens:  # the target read something without us: nothing is known of it, begin behind it
             same = self._cache.first = num_cached_tokens
         self._cache.first = min(self._cache.first, same)  # what is read from here on is known again
@@ -81,6 +82,24 @@ class EagleDrafter:
         self._states[self._num_seen : end] = self.head.fuse(features)
         self._num_seen = end
         self._move()
+
+    def held(self, token_ids: Sequence[int]) -> range:
+        """See cache/tree.py, as ``take`` and ``put``."""
+        return range(self._cache.first, min(self._num_seen, common_length(self._ids, token_ids)))
+
+    def take(self, start: int, end: int) -> Tensor:
+        """The target's features of those places, fused: keys and values are soon made of them again."""
+        return self._states[start:end].clone()
+
+    def put(self, start: int, token_ids: Sequence[int], states: Tensor | None) -> None:
+        """Comes before ``begin``, which sees what of it belongs to the prompt."""
+        self._ids[start:] = token_ids
+        if states is None or self._num_seen < start:
+            return
+        self._states[start : start + len(token_ids)] = states
+        self._num_seen = start + len(token_ids)
+        self._cache.first = min(self._cache.first, start)
+        self._num_rows = max(self._cache.first, min(self._num_rows, start - 1))
 
     def _states_of(self, move: Move, prompt_ids: Sequence[int]) -> Tensor | None:
         """What is known of the tokens that will be moved, before what comes in front of them is written there."""
