@@ -55,7 +55,7 @@ def run_drafters(names: Sequence[DrafterChoice]) -> Callable[..., DrafterRun]:
         settings = completer.config.prompt
         budget = PromptBudget(settings.prefix_tokens, settings.suffix_tokens)
         prompt = build_prompt(prefix, suffix, completer.tokenizer, completer.fim if fim else None, budget)
-        completer.kv.rollback(0)
+        completer.kv.forget()
         steps: dict[str, tuple[Step, ...]] = {
             name: decode(completer, prompt, completer.drafters.get(name, text), sampler, max_tokens)
             for name in sorted(names, key=ORDER.index)

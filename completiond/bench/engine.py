@@ -47,7 +47,7 @@ class _EngineTimer(PassTimer):
 
     def prefill_ms(self) -> float:
         """The first PREFILL_TOKENS of a text."""
-        self.kv.rollback(0)
+        self.kv.forget()
         ids = self.tokens(PREFILL_TOKENS)
         return self.timed_ms(lambda: self.target.forward(ids, self.kv, num_logits=1))
 

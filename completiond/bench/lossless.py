@@ -78,7 +78,7 @@ def check_tokens(
                 drafter = completer.drafters.get(name, text)
                 drafted[name] = _decode(completer, prompt, drafter, sampler, max_tokens, policy)
                 completer.dictionary.close_client(CLIENT)
-            completer.kv.rollback(0)
+            completer.kv.forget()
             plain_ids, _ = _decode(completer, prompt, NoDrafter(), sampler, max_tokens, None)
             for name, (token_ids, figures) in drafted.items():
                 equal = token_ids == plain_ids

@@ -60,12 +60,12 @@ def measure_shift(holes: Sequence[Hole], completer: Completer, max_tokens: int) 
 def _measure(kind: str, hole: Hole, place: int, completer: Completer, max_tokens: int) -> ShiftRun:
     assert isinstance(completer.kv, KVCache)
     keys = range(place - NUM_KEYS + 1, place + 1)
-    completer.kv.rollback(0)
+    completer.kv.forget()
     completer.shift = SuffixShift(completer.kv)
     _ask(hole, keys.start - 1, completer, 1)
     moved = [_ask(hole, key, completer, max_tokens) for key in keys]
     completer.shift = None
-    completer.kv.rollback(0)
+    completer.kv.forget()
     _ask(hole, keys.start - 1, completer, 1)
     exact = [_ask(hole, key, completer, max_tokens) for key in keys]
     return ShiftRun(

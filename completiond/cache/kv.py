@@ -36,6 +36,10 @@ class SequenceCache:
         """Forget all but the first ``num_tokens`` rows."""
         del self.token_ids[num_tokens:]
 
+    def forget(self) -> None:
+        """Hold nothing, as when it was new: the next prompt is read from its first token."""
+        self.rollback(0)
+
     def accept(self, path: Sequence[int], token_ids: Sequence[int]) -> None:
         """After a pass with a tree: make its nodes ``path``, from the root downwards, with those ids the next rows.
 
@@ -110,6 +114,12 @@ class KVCache(SequenceCache):
         super().rollback(num_tokens)
         if self.moved_from is not None and num_tokens <= self.moved_from:
             self.moved_from = None
+
+    def forget(self) -> None:
+        """See SequenceCache.forget: nor of other texts."""
+        super().forget()
+        if self.others is not None:
+            self.others.clear()
 
     def reuse(self, prompt_ids: Sequence[int]) -> int:
         """See SequenceCache.reuse; what is lost by that is saved in ``others``, and the prefix may be from there.

@@ -182,7 +182,7 @@ def _exactness(completer: Completer) -> Finding:
     from completiond.bench.lossless import check_blocks
 
     worst = max(check_blocks(completer.target, 96), key=lambda check: check.max_difference)
-    completer.kv.rollback(0)
+    completer.kv.forget()
     if worst.max_difference == 0:
         return Finding(
             "lossless", True, "logits are bit-identical for every block, chunking, rollback and cache hit tried"

@@ -35,7 +35,7 @@ def open_completer(
     ids = completer.tokenizer.encode("def warm_up():\n    return")
     for count in (len(ids), 1):
         completer.target.forward(ids[:count], completer.kv, num_logits=1)
-    completer.kv.rollback(0)
+    completer.kv.forget()
     progress(0.98, "measuring")
     completer.policy = MeasuredPolicy(measure_costs(completer.target, config.spec.max_draft_tokens + 1))
     progress(0.99, "loading the drafter")

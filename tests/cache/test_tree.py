@@ -120,6 +120,15 @@ def test_what_is_typed_in_one_file_does_not_drive_out_another() -> None:
     assert 12 * PAGE_TOKENS * NEW_SHARE < 40 * 30  # it would have been driven out
 
 
+def test_a_forgotten_text_is_read_again() -> None:
+    texts = Texts(budget_tokens=1000)
+    texts.read([1] * 40)
+    texts.read([2])
+    texts.kv.forget()
+    assert texts.read([1] * 40) == 0
+    assert texts.tree.size_bytes == 0
+
+
 def test_moved_rows_are_not_saved() -> None:
     texts = Texts(budget_tokens=1000)
     texts.read([1] * 40)
