@@ -13,14 +13,17 @@ __all__ = ["Answer"]
 
 
 class Answer:
-    """Feed tokens with ``push`` (the engine's StopCheck), say with ``attribute`` who guessed them, ask for text."""
+    """Feed tokens with ``push`` (the engine's StopCheck), say with ``attribute`` who guessed them, ask for text.
+
+    ``sources``: who guessed each token.
+    """
 
     def __init__(self, tokenizer: TextTokenizer, place: Place) -> None:
         self._stop_ids = tokenizer.stop_ids
         self._stream = tokenizer.stream()
         self._place = place
         self._pieces: list[str] = []
-        self._sources: list[str] = []
+        self.sources: list[str] = []
         self._text = ""
         self._end: int | None = None
         self._safe = 0
@@ -41,18 +44,18 @@ class Answer:
         self._end, self._safe = verdict.end, max(self._safe, verdict.safe)
         return verdict.reason if verdict.end is not None else None
 
-    def take_known(self, token_ids: Sequence[int], max_tokens: int) -> str | None:
-        """Take what an earlier run has written; a reason means that it was at its end."""
+    def take_known(self, token_ids: Sequence[int], sources: Sequence[str], max_tokens: int) -> str | None:
+        """Take what an earlier run has written, and who guessed it; a reason means that it was at its end."""
         reason = None
         for token_id in token_ids:
             reason = self.push(token_id)
-        self.attribute(0, "model")
+        self.sources = list(sources[: len(self._pieces)])
         return "length" if reason is None and len(token_ids) >= max_tokens else reason
 
     def attribute(self, accepted: int, source: str) -> None:
         """Of the tokens since the last call, ``source`` drafted the first ``accepted``; the rest are the model's."""
-        new = len(self._pieces) - len(self._sources)
-        self._sources += [source if i < accepted else "model" for i in range(new)]
+        new = len(self._pieces) - len(self.sources)
+        self.sources += [source if i < accepted else "model" for i in range(new)]
 
     def take_chunk(self) -> Chunk | None:
         """Text that became final since the last call, or None."""
@@ -98,7 +101,7 @@ class Answer:
     def _spans(self, begin: int, end: int) -> tuple[Span, ...]:
         spans: list[Span] = []
         offset = 0
-        for piece, source in zip(self._pieces, self._sources, strict=False):
+        for piece, source in zip(self._pieces, self.sources, strict=False):
             text = piece[max(0, begin - offset) : max(0, end - offset)]
             offset += len(piece)
             if not text:

@@ -111,7 +111,7 @@ class Answers:
             self._begin(generation, waiting)
         elif generation.has_readers:  # not by us
             generation.fail(NotReadyError("The answer was cut off.", "Ask again."))
-        elif generation.token_ids and generation.is_kept:
+        elif generation.written.token_ids and generation.is_kept:
             self._broken_off.append(generation)
 
     def failed(self, generation: Generation, error: Exception) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,8 +28,9 @@ from completiond.complete.request import (
     WorkCounts,
 )
 from completiond.complete.tokens import TextTokenizer
+from completiond.complete.written import Figures, Written
 from completiond.config import Config
-from completiond.engine.generate import Step, generate
+from completiond.engine.generate import generate
 from completiond.engine.load import LoadedModel
 from completiond.engine.sampling import Sampler
 from completiond.errors import ConfigError, UsageError
@@ -78,6 +77,11 @@ class Completer:
         self.drafters.policy = policy
 
     @property
+    def keeps_other_texts(self) -> bool:
+        """Whether to go on with an answer after another one takes no reading of its prompt."""
+        return isinstance(self.kv, KVCache) and self.kv.others is not None
+
+    @property
     def fim_name(self) -> str:
         """The fill-in-the-middle family, or ``prefix-only``."""
         return self.fim.family.name if self.fim else "prefix-only"
@@ -105,16 +109,17 @@ class Completer:
         return self.dictionary.draft_text(key, _with_line_feeds(request.prefix).count("\n"))
 
     def run(
-        self, request: CompletionRequest, arrived: float, token_ids: list[int] | None = None
+        self, request: CompletionRequest, arrived: float, written: Written | None = None
     ) -> Iterator[Chunk | Lines | Completion | None]:
         """Yield the new text of each pass (None when a pass added none), and the Completion last; for a request
         that is content with lines also those so far, whenever there is one more.
 
         ``arrived`` is when the request came, by ``time.perf_counter``. Closing the iterator stops after the current
-        pass; ``token_ids`` then has the tokens so far, and given to another run of the same request makes it go on
-        behind them, as if it had not been broken off. Raises UsageError for a request that cannot fit.
+        pass; ``written`` then has what there is, and given to another run of the same request makes it go on behind
+        that, as if it had not been broken off. Raises UsageError for a request that cannot fit.
         """
-        token_ids = [] if token_ids is None else token_ids
+        written = Written() if written is None else written
+        token_ids = written.token_ids
         if (reason := self.guard.why(request.client_id, request.path)) is not None:
             yield self._silence(f"{EXCLUDED}{reason}")
             return
@@ -129,9 +134,9 @@ class Completer:
         place = Place.of(_with_line_feeds(request.prefix[-65536:]), _with_line_feeds(request.suffix[:65536]))
         answer = Answer(self.tokenizer, place)
         policy = CountingPolicy(self.policy or FixedPolicy(), self.acceptance, request.sampling.temperature)
-        figures = _Figures(arrived)
+        figures = written.figures = written.figures or Figures(arrived)
         line_end = _line_end(request)
-        stop_reason = answer.take_known(token_ids, max_tokens)
+        stop_reason = answer.take_known(token_ids, written.sources, max_tokens)
         steps = () if stop_reason else generate(
             self.target, self.kv, (*prompt.token_ids, *token_ids), drafter, Sampler(request.sampling), answer.push,
             max_tokens - len(token_ids), self.config.spec.max_draft_tokens, policy, self.shift, prompt.movable,
@@ -146,6 +151,7 @@ class Completer:
             self.work.written_tokens += len(step.token_ids)
             token_ids.extend(step.token_ids)
             answer.attribute(step.accepted, step.source)
+            written.sources.extend(answer.sources[len(written.sources) :])
             stop_reason = step.stop_reason
             chunk = answer.take_chunk() if stop_reason is None else answer.close(stop_reason)
             yield _with_line_end(chunk, line_end) if chunk else None
@@ -157,7 +163,7 @@ class Completer:
         yield self._completion(answer, answer.text, prompt, figures, ended, line_end, decisions)
 
     def _completion(
-        self, answer: Answer, text: str, prompt: Prompt, figures: _Figures, stop_reason: str, line_end: str,
+        self, answer: Answer, text: str, prompt: Prompt, figures: Figures, stop_reason: str, line_end: str,
         decisions: Sequence[Decision] = (),
     ) -> Completion:  # fmt: skip
         """``text``: what the answer begins with, or all of it."""
@@ -188,47 +194,6 @@ class Completer:
             drafted=0, accepted=0, by_drafter={}, stop_reason=reason, model=self.config.model.name,
             device=str(self.target.device),
         )  # fmt: skip
-
-
-class _Figures:
-    """Counts and times of one answer."""
-
-    def __init__(self, arrived: float) -> None:
-        self._arrived = arrived
-        self._first: float | None = None
-        self._first_tokens = 0
-        self._last = arrived
-        self._tokens = 0
-        self.passes = 0
-        self.cached_tokens = 0
-        self.moved_tokens = 0
-        self.by_drafter: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
-
-    def add(self, step: Step) -> None:
-        """Count one pass; pieces of prefill produce no tokens and are not decode passes."""
-        self.cached_tokens = step.cached_tokens
-        self.moved_tokens = step.moved_tokens
-        if not step.token_ids and step.stop_reason is None:
-            return
-        self._last = time.perf_counter()
-        self.passes += 1
-        self._tokens += len(step.token_ids)
-        if self._first is None:
-            self._first, self._first_tokens = self._last, self._tokens
-        if step.drafted:
-            drafted, accepted = self.by_drafter[step.source]
-            self.by_drafter[step.source] = (drafted + step.drafted, accepted + step.accepted)
-
-    @property
-    def ttft_ms(self) -> float:
-        """From the request's arrival to the end of the first pass with a token."""
-        return ((self._first or self._last) - self._arrived) * 1e3
-
-    @property
-    def ms_per_token(self) -> float:
-        """Mean over the tokens after the first pass; 0.0 when there are none."""
-        later = self._tokens - self._first_tokens
-        return (self._last - self._first) * 1e3 / later if later and self._first else 0.0
 
 
 def _shift(kv: SequenceCache, config: Config, device_type: str) -> SuffixShift | None:

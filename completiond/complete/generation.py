@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from completiond.complete.request import Chunk, Completion, CompletionRequest, Span
 from completiond.complete.rest import rest_of, spans_behind
+from completiond.complete.written import Written
 from completiond.engine.worker import Job
 
 __all__ = ["Generation", "Reader"]
@@ -36,13 +37,13 @@ class _Place:
 class Generation:
     """One run of the model for ``request``, on the event loop's side.
 
-    ``token_ids`` is the answer so far, written on the engine's thread; a run that was broken off goes on behind it.
+    ``written`` is the answer so far, by the engine's thread; a run that was broken off goes on behind it.
     ``misfits`` is told of readers whose typed text the answer turned away from.
     """
 
     def __init__(self, request: CompletionRequest, misfits: Callable[[Reader], None]) -> None:
         self.request = request
-        self.token_ids: list[int] = []
+        self.written = Written()
         self.job: Job | None = None
         self.is_kept = True
         """Whether it may be read by others than those who read it now, and later."""
@@ -91,9 +92,8 @@ class Generation:
         if self.job is not None:
             self.job.cancel()
 
-    def began(self, job: Job) -> None:
-        """A run began, or goes on: then its first chunk is all that there is so far."""
-        self.job = job
+    def run_begins(self) -> None:
+        """A run begins, or goes on after a break: its first chunk is all that there is so far."""
         self._is_new_run = True
 
     def add(self, chunk: Chunk) -> None:

@@ -42,6 +42,8 @@ AHEAD_AFTER_S = 0.15
 DEADLINE_PASSES = 20
 DEADLINES_MS = (300.0, 1500.0)
 """Unless the settings say when: the time of so many passes, but no less and no more than this. Chosen, not measured."""
+TURN_S = 0.25
+"""The engine writes an answer for so long before another one that waits has its turn. Chosen, not measured."""
 RETRY_AFTER_S = 2.0
 """A load that failed is tried again by the first request that comes at least this long after it."""
 
@@ -298,7 +300,8 @@ class LocalService:
         def work() -> Iterator[Chunk | Lines | Completion | None]:
             completer.documents.check(request.client_id)
             self._note_dictionary(completer)
-            yield from completer.run(request, arrived, generation.token_ids)
+            _post(loop, lambda _: generation.run_begins(), None)
+            yield from completer.run(request, arrived, generation.written)
 
         def on_item(item: Chunk | Lines | Completion | None) -> None:
             if isinstance(item, Completion):
@@ -314,8 +317,11 @@ class LocalService:
         def on_error(error: Exception) -> None:
             _post(loop, lambda error: self._answers.failed(generation, error), error)
 
-        job = Job(work=work, on_item=on_item, on_end=on_end, on_error=on_error)
-        generation.began(job)
+        # What is explained are the decisions of a whole answer.
+        turn_s = TURN_S if completer.keeps_other_texts and not request.explain else None
+        generation.job = job = Job(
+            work, on_item, on_end, on_error, turn_s, progress=lambda: len(generation.written.token_ids)
+        )
         self._worker.submit(job)
 
     def _load(self) -> None:

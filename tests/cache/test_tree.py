@@ -146,7 +146,8 @@ def test_exact_rows_are_taken_before_moved_ones() -> None:
     texts.kv.keys[:, :, 10:40] = -1.0
     texts.kv.moved_from = 10
     assert texts.read([1] * 41) == 40
-    assert texts.kv.moved_from is None
+    moved_from: int | None = texts.kv.moved_from
+    assert moved_from is None
     texts.check()
 
 

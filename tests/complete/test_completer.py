@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from completiond.complete.completer import Completer
 from completiond.complete.request import Chunk, Completion, CompletionRequest, DrafterStats, Span
+from completiond.complete.written import Written
 from completiond.config import CompletionConfig, Config, ModelConfig, PromptConfig, SpecConfig
 from completiond.engine.sampling_params import SamplingParams
 from completiond.errors import UsageError
@@ -379,9 +380,9 @@ def test_an_answer_broken_off_and_gone_on_with_is_the_answer(
     whole = run(completer_for(script)[0], wanted)[1]
 
     completer, target = completer_for(script)
-    token_ids: list[int] = []
+    written = Written()
     for num_items in lengths:
-        items = completer.run(wanted, time.perf_counter(), token_ids)
+        items = completer.run(wanted, time.perf_counter(), written)
         for _ in range(num_items):
             if isinstance(next(items), Completion):
                 return  # it was shorter than that
@@ -389,11 +390,14 @@ def test_an_answer_broken_off_and_gone_on_with_is_the_answer(
         items.close()
         if between:
             run(completer, CompletionRequest(between, ""))
-    num_passes, known = target.num_passes, len(token_ids)
-    *chunks, completion = (item for item in completer.run(wanted, time.perf_counter(), token_ids) if item is not None)
+    num_passes, known = target.num_passes, len(written.token_ids)
+    *chunks, completion = (item for item in completer.run(wanted, time.perf_counter(), written) if item is not None)
     assert isinstance(completion, Completion)
     assert (completion.text, completion.token_ids, completion.stop_reason) == (
         whole.text, whole.token_ids, whole.stop_reason
     )  # fmt: skip
+    assert completion.spans == whole.spans
+    if drafter == "none":  # only a pass that found the end may have been broken off before that was told
+        assert whole.passes <= completion.passes <= whole.passes + len(lengths)
     assert "".join(chunk.text for chunk in chunks if isinstance(chunk, Chunk)) == whole.text
     assert target.num_passes - num_passes <= whole.passes - known * (drafter == "none")

@@ -64,6 +64,106 @@ def test_items_come_in_order_and_then_the_end(worker: Worker) -> None:
     assert submit(worker, lambda: (i for i in range(3))).wait() == [0, 1, 2, "end"]
 
 
+class Counting:
+    """Work that counts to 6 in however many turns, a step when ``go`` lets it; it writes who counts into ``steps``."""
+
+    def __init__(self, name: str, steps: list[str], go: threading.Semaphore | None = None) -> None:
+        self.name, self.steps, self.go, self.done = name, steps, go, 0
+
+    def __call__(self) -> Iterator[int]:
+        while self.done < 6:
+            if self.go is not None:
+                assert self.go.acquire(timeout=PATIENCE_S)
+            self.done += 1
+            self.steps.append(self.name)
+            yield self.done
+
+
+def submit_turns(worker: Worker, work: Callable[[], Iterator[Any]], turn_s: float | None = 0.0) -> Record:
+    record = Record(work)
+    record.job.turn_s = turn_s
+    if isinstance(work, Counting):
+        record.job.progress = lambda: work.done
+    worker.submit(record.job)
+    return record
+
+
+def test_jobs_that_take_turns_go_on_where_they_were(worker: Worker) -> None:
+    steps: list[str] = []
+    go = threading.Semaphore(0)
+    first = submit_turns(worker, Counting("a", steps, go))
+    second = submit_turns(worker, Counting("b", steps))
+    go.release(6)
+    assert first.wait() == second.wait() == [1, 2, 3, 4, 5, 6, "end"]
+    assert steps[:4] == ["a", "b", "a", "b"]
+
+
+def test_a_job_alone_is_not_interrupted(worker: Worker) -> None:
+    steps: list[str] = []
+    runs = []
+    counting = Counting("a", steps)
+
+    def work() -> Iterator[int]:
+        runs.append(1)
+        yield from counting()
+
+    submit_turns(worker, work).wait()
+    assert runs == [1]
+
+
+def test_a_turn_without_progress_does_not_end(worker: Worker) -> None:
+    """Else two jobs that begin with the same steps each time would never get beyond them."""
+    steps: list[str] = []
+    go = threading.Semaphore(0)
+    counting = Counting("a", steps, go)
+    first = submit_turns(worker, lambda: counting())
+    second = submit_turns(worker, Counting("b", steps))
+    go.release(6)
+    first.wait(), second.wait()
+    assert steps == ["a"] * 6 + ["b"] * 6
+
+
+def test_a_job_without_turns_does_not_end_a_turn(worker: Worker) -> None:
+    """Changes of documents come between answers, and are no reason to leave off."""
+    steps: list[str] = []
+    go = threading.Semaphore(0)
+    first = submit_turns(worker, Counting("a", steps, go))
+    second = submit_turns(worker, Counting("b", steps), None)
+    go.release(6)
+    first.wait(), second.wait()
+    assert steps == ["a"] * 6 + ["b"] * 6
+
+
+def test_a_cancelled_job_that_waits_does_not_end_a_turn(worker: Worker) -> None:
+    steps: list[str] = []
+    go = threading.Semaphore(0)
+    first = submit_turns(worker, Counting("a", steps, go))
+    second = submit_turns(worker, Counting("b", steps))
+    second.job.cancel()
+    go.release(6)
+    assert first.wait()[-1] == second.wait()[-1] == "end"
+    assert steps == ["a"] * 6
+
+
+def test_a_job_that_is_cancelled_between_its_turns_ends_once(worker: Worker) -> None:
+    steps: list[str] = []
+    go, began = threading.Semaphore(0), threading.Event()
+
+    def other() -> Iterator[int]:
+        began.set()
+        assert go.acquire(timeout=PATIENCE_S)
+        yield 0
+
+    go_first = threading.Semaphore(0)
+    first = submit_turns(worker, Counting("a", steps, go_first))
+    submit_turns(worker, other)
+    go_first.release(1)
+    assert began.wait(PATIENCE_S), "the first one's turn never ended"
+    first.job.cancel()
+    go.release(1)
+    assert first.wait() == [1, "end"]
+
+
 def test_jobs_run_one_after_the_other_in_the_order_they_came(worker: Worker) -> None:
     steps: list[tuple[int, int]] = []
 

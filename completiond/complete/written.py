@@ -1,0 +1,63 @@
+"""What there is of an answer so far: enough to go on with it, and what it has cost."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from completiond.engine.generate import Step
+
+__all__ = ["Figures", "Written"]
+
+
+class Figures:
+    """Counts and times of one answer, however many runs it takes."""
+
+    def __init__(self, arrived: float) -> None:
+        self._arrived = arrived
+        self._first: float | None = None
+        self._first_tokens = 0
+        self._later_ms = 0.0
+        self._tokens = 0
+        self.passes = 0
+        self.cached_tokens = 0
+        self.moved_tokens = 0
+        self.by_drafter: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
+
+    def add(self, step: Step) -> None:
+        """Count one pass; pieces of prefill produce no tokens and are not decode passes."""
+        if self._first is None:  # what another run of it finds is its own
+            self.cached_tokens = step.cached_tokens
+            self.moved_tokens = step.moved_tokens
+        if not step.token_ids and step.stop_reason is None:
+            return
+        self.passes += 1
+        self._tokens += len(step.token_ids)
+        if self._first is None:
+            self._first, self._first_tokens = time.perf_counter(), self._tokens
+        else:
+            self._later_ms += step.pass_ms
+        if step.drafted:
+            drafted, accepted = self.by_drafter[step.source]
+            self.by_drafter[step.source] = (drafted + step.drafted, accepted + step.accepted)
+
+    @property
+    def ttft_ms(self) -> float:
+        """From the request's arrival to the end of the first pass with a token."""
+        return ((self._first or self._arrived) - self._arrived) * 1e3
+
+    @property
+    def ms_per_token(self) -> float:
+        """Mean over the tokens after the first pass; 0.0 when there are none."""
+        later = self._tokens - self._first_tokens
+        return self._later_ms / later if later else 0.0
+
+
+@dataclass(slots=True)
+class Written:
+    """``sources``: who guessed each of ``token_ids``. ``figures`` are None before the first run."""
+
+    token_ids: list[int] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+    figures: Figures | None = None
