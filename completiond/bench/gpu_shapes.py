@@ -54,9 +54,7 @@ def make_decoder(shape: DecoderShape, device: torch.device, dtype_name: str, see
         return torch.empty(size, dtype=dtype, device=device).normal_(0.0, scale, generator=generator)
 
     def product(rows: int, columns: int, bias: bool = False) -> Weight:
-        return Weight(
-            normal(rows, columns, scale=columns**-0.5), bias=normal(rows, scale=0.1) if bias else None
-        )
+        return Weight(normal(rows, columns, scale=columns**-0.5), bias=normal(rows, scale=0.1) if bias else None)
 
     def norm() -> Tensor:
         return normal(shape.hidden_size, scale=0.1).add_(1.0)
