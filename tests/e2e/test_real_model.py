@@ -124,6 +124,29 @@ async def test_a_suggestion_that_is_typed_along_or_come_back_to_takes_no_pass(
         assert values["counters"]["cached"] == 6, "another text"
 
 
+@pytest.mark.parametrize(("memory_mb", "is_kept"), [(256, True), (0, False)])
+async def test_who_comes_back_to_a_file_does_not_wait_for_it_to_be_read_again(
+    memory_mb: int, is_kept: bool, paths: Paths, fresh_environment: dict[str, str], tmp_path: Path
+) -> None:
+    settings = {"RESULTS": "false", "AHEAD": "false", "MEMORY_MB": str(memory_mb)}
+    environment = fresh_environment | {f"COMPLETIOND_CACHE_{key}": value for key, value in settings.items()}
+    uris = [(tmp_path / name).as_uri() for name in ("one.py", "two.py")]
+    texts = ["".join(f"{name}_{line} = {line} * {line}\n" for line in range(60)) for name in ("left", "right")]
+    read: list[int] = []
+    async with Editor.on_program(*SHIM, env=environment) as editor:
+        await editor.initialize()
+        await until_loaded(paths)
+        for uri, text in zip(uris, texts, strict=True):
+            editor.open(uri, text)
+        for visit in range(4):
+            before = (await asyncio.to_thread(status, paths))["work"]["computed_tokens"]
+            editor.insert(uris[visit % 2], 60, visit // 2, "x", version=2 + visit)
+            await editor.complete(uris[visit % 2], 60, visit // 2 + 1)
+            read.append((await asyncio.to_thread(status, paths))["work"]["computed_tokens"] - before)
+    assert min(read[:2]) > 500, "the first time, all of it is read"
+    assert (max(read[2:]) < 200) is is_kept
+
+
 def activity(pid: int) -> tuple[int, int]:
     """Times that threads of a process were put to sleep, and nanoseconds of CPU time."""
     tasks = list(Path(f"/proc/{pid}/task").iterdir())

@@ -263,6 +263,10 @@ def test_trees_and_long_passes_run_eagerly(tmp_path: Path) -> None:
     assert (behind[0] - behind[1]).abs().max() < 1e-4
     assert graphs.captured_passes == 1
     assert kv.token_ids == eager_kv.token_ids
+    # A tree of which nothing was accepted is no longer kept.
+    graphs.forward(ids[33:38], kv, 5, (), (-1, 0, -1))
+    graphs.forward(ids[40:43], kv, 3)
+    assert kv.tree is None
 
 
 def test_what_was_recorded_belongs_to_one_cache_and_its_buffers(tmp_path: Path) -> None:
