@@ -173,7 +173,11 @@ def test_a_head_for_another_model_is_an_error(model: LoadedModel, tmp_path: Path
         completer_with(model, eagle_head=str(folder)).drafters.get("eagle")
 
 
-@pytest.mark.parametrize(("acceptances", "is_used"), [([0.8, 0.8, 0.8], True), ([0.01, 0.0, 0.0], False)])
+@pytest.mark.parametrize(
+    ("acceptances", "is_used"),
+    [([0.8, 0.8, 0.8], True), ([0.01, 0.0, 0.0], False), ([0.8] * 40, True)],
+    ids=["pays", "does not", "trained for longer drafts than are checked"],
+)
 def test_auto_keeps_a_head_only_if_it_pays(
     acceptances: list[float], is_used: bool, model: LoadedModel, tmp_path: Path
 ) -> None:
