@@ -232,13 +232,17 @@ def test_only_the_rows_that_were_asked_for_are_returned(tmp_path: Path) -> None:
     decoder = load(tmp_path, "llama")
     graphs = taped(decoder)
     ids = ids_of(30)
-    expected = decoder.forward(ids, decoder.new_cache(CAPACITY), 30).logits
+    whole = decoder.forward(ids, decoder.new_cache(CAPACITY), 30, (1,))
+    assert whole.features is not None
+    expected = whole.logits
+    assert graphs.forward(ids[:6], graphs.new_cache(CAPACITY), 1).features is None
     kept = []
     kv = graphs.new_cache(CAPACITY)
     for start, num_logits in [(0, 0), (6, 1), (12, 4), (18, 6)]:
-        kept.append((start, num_logits, graphs.forward(ids[start : start + 6], kv, num_logits)))
+        kept.append((start, num_logits, graphs.forward(ids[start : start + 6], kv, num_logits, (1,))))
     for start, num_logits, result in kept:  # compared late: a later pass must not write over an earlier one's rows
-        assert result.features is None
+        assert result.features is not None
+        assert torch.allclose(result.features, whole.features[start : start + 6], atol=1e-3)
         assert result.logits.shape == (num_logits, VOCAB_SIZE)
         assert torch.allclose(result.logits, expected[start + 6 - num_logits : start + 6], atol=1e-4)
 
