@@ -2,7 +2,7 @@
 
 The decoder needs the rows of one text side by side, so only that text lies in the cache it works on. Before another one
 overwrites them, they are copied into pages of this tree, and copied back when a prompt begins with their tokens again.
-To copy a row is far less than to read a token, and it is the same to the bit either way.
+A row that was copied is the same to the bit as one that is read again.
 
 Pages are a tree and not a list because most texts share their beginning. They are of a fixed size (as in
 PagedAttention, arXiv 2309.06180), so that none is ever split. Which leave first is a segmented LRU (Karedla, Love and
