@@ -28,7 +28,9 @@ MAX_DRAFT_TOKENS = 31
 WRONG_EVERY = (1, 3, 10, 1000)
 
 MAX_ERROR_RATIO = 1.5
-"""How much larger the graph's rounding error, root mean square, may be than the eager decoder's. Chosen, not measured."""
+"""How much larger the graph's rounding error, root mean square, may be than the eager decoder's. Chosen, not
+measured.
+"""
 NEAR_TIE_ERRORS = 8.0
 """Two logits are a near-tie when float32 has them no further apart than this many of the eager decoder's errors, root
 mean square. Chosen, not measured on a GPU."""
