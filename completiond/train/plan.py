@@ -15,8 +15,10 @@ __all__ = ["SAMPLES_PER_BATCH", "HeadKind", "TrainPlan", "check_room"]
 
 HeadKind = Literal["eagle", "medusa"]
 
-FEATURE_SHARE = 0.4
-"""Of the time: with so many features they are learnt two to four times each, which new ones would hardly beat."""
+FEATURE_SHARE = 0.5
+"""Of the time. A head that reads the same text four times learns it by heart (docs/log.md, 2026-11-30); with this share
+a CPU reads it about twice.
+"""
 SAMPLES_PER_BATCH = 4
 FEATURE_TOKENS_PER_SECOND = 4000
 """More than a CPU reads; what the room on the disk is reckoned by."""

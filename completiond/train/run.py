@@ -8,7 +8,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -83,10 +83,12 @@ def train_head(
     if checkpoint.exists():
         trainer.resume(checkpoint)
         say(f"going on after {trainer.seconds / 60:.0f} minutes of training")
-    reports: list[Report] = []
+    curve = plan.work / "curve.json"
+    reports = [report for report in _read_curve(curve) if report.seconds <= trainer.seconds]
 
     def on_report(report: Report) -> None:
         reports.append(report)
+        write_whole(curve, json.dumps([asdict(one) for one in reports]))
         left = settings.hours * 60 - report.seconds / 60
         shares = " ".join(f"{share:.2f}" for share in report.acceptances)
         say(
@@ -103,6 +105,16 @@ def train_head(
     _sign(plan, model_file, acceptances)
     feature_tokens = store.num_shards * SAMPLES_PER_SHARD * plan.num_tokens
     return TrainedHead(plan.folder, vocab.coverage, feature_tokens, trainer.tokens, tuple(reports), acceptances)
+
+
+def _read_curve(file: Path) -> list[Report]:
+    """The reports of the runs that a resumed one goes on from."""
+    if not file.exists():
+        return []
+    return [
+        Report(**{**one, "acceptances": tuple(one["acceptances"])})
+        for one in json.loads(file.read_text(encoding="utf-8"))
+    ]
 
 
 def _num_steps(plan: TrainPlan) -> int:

@@ -38,6 +38,7 @@ class TrainSettings:
     samples_per_batch: int = SAMPLES_PER_BATCH
     matrix_rate: float = 4e-3
     vector_rate: float = 1e-3
+    weight_decay: float = 0.1
     warm_up_batches: int = 20
     save_minutes: float = 5.0
 
@@ -92,7 +93,11 @@ class HeadTrainer:
         vectors = [parameter for parameter in parameters if parameter.ndim == 1]
         self._optimisers: list[torch.optim.Optimizer] = [
             torch.optim.Muon(
-                matrices, lr=settings.matrix_rate, weight_decay=0.0, momentum=0.95, adjust_lr_fn="match_rms_adamw"
+                matrices,
+                lr=settings.matrix_rate,
+                weight_decay=settings.weight_decay,
+                momentum=0.95,
+                adjust_lr_fn="match_rms_adamw",
             ),
             torch.optim.AdamW(vectors, lr=settings.vector_rate, betas=(0.9, 0.95), weight_decay=0.0),
         ]

@@ -59,9 +59,9 @@ def test_a_small_disk_is_told_how_much_is_missing(monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_is_needed_grows_with_time_and_tokens(monkeypatch: pytest.MonkeyPatch, plan: TrainPlan) -> None:
-    assert refusal(monkeypatch, replace(plan, hours=0.1), 0) == (576_000, "4.1 GB of 0 bytes")
+    assert refusal(monkeypatch, replace(plan, hours=0.1), 0) == (720_000, "5.2 GB of 0 bytes")
     assert refusal(monkeypatch, replace(plan, max_tokens=100_000), 0)[0] == 100_000
-    assert refusal(monkeypatch, replace(plan, kind="medusa", hours=0.1), 0)[1] == "1.0 GB of 0 bytes"
+    assert refusal(monkeypatch, replace(plan, kind="medusa", hours=0.1), 0)[1] == "1.3 GB of 0 bytes"
 
 
 def test_just_enough_is_enough(monkeypatch: pytest.MonkeyPatch, plan: TrainPlan) -> None:

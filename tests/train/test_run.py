@@ -115,6 +115,7 @@ def test_from_source_code_to_a_head(
     after = stamps(plan.work / "features") | stamps(plan.work / "held-out")
     assert before.items() <= after.items()
     assert again.seen_tokens > trained.seen_tokens
+    assert again.reports[:-1] == trained.reports  # the card has the whole curve
     assert again.coverage == trained.coverage
 
 

@@ -256,3 +256,15 @@ def test_most_batches_learn_the_first_step_only(stores: Stores, monkeypatch: pyt
     trainer_of(stores, 60, unroll_every=3).run(stores[0].folder / "thin.pt", reports.append)
     assert len(steps) > 9
     assert steps == [3 if index % 3 == 0 else 1 for index in range(len(steps))]
+
+
+def test_weights_decay_while_they_learn(stores: Stores) -> None:
+    free, held_back = (trainer_of(stores, 60, weight_decay=decay) for decay in (0.0, 30.0))
+    for trainer in (free, held_back):
+        trainer.run(stores[0].folder / "decay.pt", lambda report: None)
+
+    def size(trainer: HeadTrainer) -> float:
+        assert isinstance(trainer.net, torch.nn.Module)
+        return float(sum(p.detach().norm() for p in trainer.net.parameters() if p.requires_grad and p.ndim == 2))
+
+    assert size(held_back) < 0.8 * size(free)
