@@ -35,6 +35,7 @@ def initialize_result(encoding: PositionEncoding) -> dict[str, Any]:
             "textDocumentSync": {"openClose": True, "change": _INCREMENTAL},
             "inlineCompletionProvider": {},
             "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
+            "experimental": {"completiond": {"partialInlineCompletion": True}},
         },
         "serverInfo": {"name": "completiond", "version": __version__},
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,16 +11,15 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from completiond import __version__
-from completiond.complete.request import CompletionRequest, LineEdit
-from completiond.complete.service_protocol import SupersededError
-from completiond.errors import NotReadyError
+from completiond.complete.request import LineEdit
 from completiond.logs import describe
 from completiond.lsp import extensions
 from completiond.lsp.documents import Snapshot
 from completiond.lsp.host import Host
+from completiond.lsp.inline import inline_completion
 from completiond.lsp.line_edits import all_lines
 from completiond.lsp.loading import LoadingReport
-from completiond.lsp.protocol import CompletionProtocol, InlineCompletionCall
+from completiond.lsp.protocol import CompletionProtocol
 from completiond.lsp.uris import path_of
 
 if TYPE_CHECKING:
@@ -96,55 +94,3 @@ def create_server(host: Host, converter: Converter) -> CompletionServer:
     server.feature(extensions.STATUS)(extensions.status)
     server.feature(extensions.STOP)(extensions.stop)
     return server
-
-
-async def inline_completion(ls: CompletionServer, call: InlineCompletionCall) -> types.InlineCompletionList | None:
-    """Answer ``textDocument/inlineCompletion`` (LSP 3.18).
-
-    Null means that a newer request has taken over: Neovim then keeps what the newer one showed. An empty list clears
-    what is shown. There is no error but -32800 after a cancellation, because VS Code shows a popup for any other.
-    """
-    counters = ls.host.counters
-    try:
-        items = await _inline_items(ls, call)
-    except SupersededError:
-        counters.superseded += 1
-        return None
-    except asyncio.CancelledError:
-        raise
-    except NotReadyError as error:
-        log.info("No completion: %s", error)
-        items = []
-    except Exception as error:
-        log.error("No completion: %s", describe(error))
-        items = []
-    if items:
-        counters.answered += 1
-    else:
-        counters.empty += 1
-    return types.InlineCompletionList(items=items)
-
-
-async def _inline_items(ls: CompletionServer, call: InlineCompletionCall) -> list[types.InlineCompletionItem]:
-    document = call.document
-    if document is None:
-        log.info("No completion: the document is not open")
-        return []
-    prefix, suffix = document.split(call.params.position)
-    completion = await ls.host.service.complete(
-        CompletionRequest(
-            prefix=prefix,
-            suffix=suffix,
-            path=path_of(document.uri),
-            client_id=ls.client_id,
-            document_id=document.uri,
-            in_lines=True,
-        )
-    )
-    ls.host.counters.cached += completion.served_from == "cache"
-    if not completion.text:
-        return []
-    # An empty range at the cursor: Neovim draws a non-empty one over the text to the right.
-    cursor = document.position_at(len(prefix))
-    position = types.Position(cursor.line, cursor.character)
-    return [types.InlineCompletionItem(insert_text=completion.text, range=types.Range(position, position))]

@@ -228,10 +228,16 @@ class Editor:
         return sum(message["method"] == method for message in self.received)
 
     async def initialize(
-        self, encodings: list[str] | None = None, progress: bool = False, process_id: int | None = None
+        self,
+        encodings: list[str] | None = None,
+        progress: bool = False,
+        process_id: int | None = None,
+        experimental: Any = None,
     ) -> dict[str, Any]:
         """Do the LSP handshake and return the announced capabilities."""
         capabilities: dict[str, Any] = {"window": {"workDoneProgress": progress}}
+        if experimental is not None:
+            capabilities["experimental"] = experimental
         if encodings is not None:
             capabilities["general"] = {"positionEncodings": encodings}
         result = await self.request("initialize", {"processId": process_id, "capabilities": capabilities})

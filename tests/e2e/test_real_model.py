@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import shutil
 import sys
 import time
@@ -17,6 +18,7 @@ from completiond.client import connect
 from completiond.complete.completer import Completer
 from completiond.complete.service import RETRY_AFTER_S
 from completiond.errors import DaemonUnreachableError
+from completiond.lsp.inline import PARTIAL
 from completiond.paths import Paths
 from tests.e2e.harness import EMPTY, Editor, RpcError, inline_params, kill_daemon
 from tests.e2e.test_editors import language_client
@@ -122,6 +124,23 @@ async def test_a_suggestion_that_is_typed_along_or_come_back_to_takes_no_pass(
         assert len(text(await editor.complete(uri, 2, 11))) == 1
         values = await asyncio.to_thread(status, paths)
         assert values["counters"]["cached"] == 6, "another text"
+
+
+async def test_a_suggestion_grows_where_the_client_can_show_it(
+    paths: Paths, fresh_environment: dict[str, str], tmp_path: Path
+) -> None:
+    uri = (tmp_path / "days.py").as_uri()
+    source = "DAYS = ['Monday', 'Tuesday', "
+    async with Editor.on_program(*SHIM, env=fresh_environment) as editor:
+        await editor.initialize(experimental={"completiond": {"partialInlineCompletion": True}})
+        await until_loaded(paths)
+        editor.open(uri, source)
+        (item,) = (await editor.complete(uri, 0, len(source)))["items"]
+        texts = [one["params"]["insertText"] for one in editor.received if one["method"] == PARTIAL]
+    assert len(texts) > 1
+    assert "Wednesday" in item["insertText"]
+    for earlier, later in itertools.pairwise([*texts, item["insertText"]]):
+        assert later.startswith(earlier), "what was shown is never taken back"
 
 
 @pytest.mark.parametrize(("memory_mb", "is_kept"), [(256, True), (0, False)])
