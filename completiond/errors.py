@@ -7,7 +7,8 @@ CompletiondError
 │   ├── UnknownModelError      no catalogue entry, folder or hub id of that name
 │   ├── ModelMissingError      known, but not on this machine yet
 │   ├── ModelCorruptError      a file is truncated or its digest is wrong
-│   └── ModelUnsupportedError  the architecture or tokenizer cannot be run
+│   ├── ModelUnsupportedError  the architecture or tokenizer cannot be run
+│   └── MemoryFullError        not enough memory to load it, or to answer with it
 ├── FetchError
 │   ├── SourceUnreachableError no source answered
 │   └── DiskFullError          not enough room for the download or the prepared weights
@@ -30,6 +31,7 @@ __all__ = [
     "DaemonUnreachableError",
     "DiskFullError",
     "FetchError",
+    "MemoryFullError",
     "ModelCorruptError",
     "ModelError",
     "ModelMissingError",
@@ -85,6 +87,10 @@ class ModelCorruptError(ModelError):
 
 class ModelUnsupportedError(ModelError):
     """The architecture or the tokenizer of a model cannot be run."""
+
+
+class MemoryFullError(ModelError):
+    """Not enough memory to load a model, or to answer with it."""
 
 
 class FetchError(CompletiondError):

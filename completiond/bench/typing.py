@@ -22,26 +22,33 @@ from rich.table import Table
 
 from completiond.bench.typist import REACTION_S, Piece, accepted, pauses
 from completiond.errors import ModelError
+from completiond.lsp.inline import PARTIAL
 
 __all__ = ["CACHES_OFF", "TypingFigures", "run_typing", "typing_table"]
 
 READY_S = 120.0
 CACHES_OFF = {f"COMPLETIOND_CACHE_{key}": value for key, value in (("RESULTS", "false"), ("AHEAD", "false"))} | {
-    "COMPLETIOND_CACHE_SUFFIX": "exact"
+    "COMPLETIOND_CACHE_SUFFIX": "exact",
+    "COMPLETIOND_CACHE_MEMORY_MB": "0",
 }
 
 
 @dataclass(slots=True)
 class TypingFigures:
     """Of all pieces with the same settings. ``answers_ms``: from key to answer, for requests that were answered;
-    ``first_ms``: the same for the first key of each piece, with nothing of it in any cache; ``stop_ms``: from a
-    cancellation to its answer.
+    ``first_ms``: the same for the first key of each piece, with nothing of it in any cache; ``through_ms``: for keys
+    that went along with what was shown; ``stop_ms``: from a cancellation to its answer. ``token_ms`` and
+    ``cold_token_ms``: from key to the first text, where the server tells it on the way: of later keys that did not go
+    along with what was shown, and of first ones.
     """
 
     name: str
     answers_ms: list[float] = field(default_factory=list)
     first_ms: list[float] = field(default_factory=list)
+    through_ms: list[float] = field(default_factory=list)
     stop_ms: list[float] = field(default_factory=list)
+    token_ms: list[float] = field(default_factory=list)
+    cold_token_ms: list[float] = field(default_factory=list)
     keys: int = 0
     accepted_chars: int = 0
     typed_chars: int = 0
@@ -57,7 +64,12 @@ class TypingFigures:
             "keys": self.keys,
             **{f"p{share}_ms": _percentile(self.answers_ms, share) for share in (50, 95, 99)},
             "first_p50_ms": _percentile(self.first_ms, 50),
+            "through_p95_ms": _percentile(self.through_ms, 95),
+            "through": len(self.through_ms),
             "stop_p95_ms": _percentile(self.stop_ms, 95),
+            **{f"token_p{share}_ms": _percentile(self.token_ms, share) for share in (50, 95)},
+            "tokens_told": len(self.token_ms),
+            "cold_token_p50_ms": _percentile(self.cold_token_ms, 50),
             "cached_share": self.counters["cached"] / answered,
             "accepted_chars": self.accepted_chars,
             "typed_chars": self.typed_chars,
@@ -69,21 +81,34 @@ class TypingFigures:
 
 
 async def run_typing(
-    pieces: Sequence[Piece], name: str, environment: Mapping[str, str], on_step: Callable[[str], None], seed: int = 0
+    pieces: Sequence[Piece],
+    name: str,
+    environment: Mapping[str, str],
+    on_step: Callable[[str], None],
+    seed: int = 0,
+    streams: bool = False,
 ) -> TypingFigures:
-    """Type all ``pieces`` at one server, whose settings ``environment`` adds to."""
+    """Type all ``pieces`` at one server, whose settings ``environment`` adds to. With ``streams``, as a client that is
+    told answers while they are written, and shows them.
+    """
     figures = TypingFigures(name)
     client = LanguageClient("completiond bench typing", "1")
+    sessions: dict[str, _Session] = {}
+    client.feature(PARTIAL)(lambda params: _show(sessions, params))
     command = [sys.executable, "-m", "completiond", "lsp", "--standalone"]
     await client.start_io(*command, env={**os.environ, **environment}, limit=2**24)
     try:
-        await client.initialize_async(types.InitializeParams(capabilities=types.ClientCapabilities()))
+        experimental = {"completiond": {"partialInlineCompletion": streams}}
+        capabilities = types.ClientCapabilities(experimental=experimental)
+        await client.initialize_async(types.InitializeParams(capabilities=capabilities))
         client.initialized(types.InitializedParams())
         await _until_ready(client)
         before = await client.protocol.send_request_async("completiond/status", None)
         for number, piece in enumerate(pieces):
             on_step(f"{name}: piece {number + 1} of {len(pieces)}")
-            await _Session(client, f"file:///typing/piece_{number}.py", piece, figures).run(seed + number)
+            uri = f"file:///typing/piece_{number}.py"
+            sessions[uri] = _Session(client, uri, piece, figures)
+            await sessions[uri].run(seed + number)
         after = await client.protocol.send_request_async("completiond/status", None)
         figures.counters, figures.work = (_difference(before, after, key) for key in ("counters", "work"))
         await client.shutdown_async(None)
@@ -108,6 +133,9 @@ class _Session:
         self._pending_id = ""
         self._asked: list[asyncio.Task[None]] = []
         self._cancelled_s: dict[str, float] = {}
+        self._asked_s = 0.0
+        self._goes_along = False
+        self._is_told = False
 
     async def run(self, seed: int) -> None:
         self._client.text_document_did_open(
@@ -124,12 +152,29 @@ class _Session:
         await asyncio.gather(*self._asked)  # one that failed is told
         self._client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(self._uri)))
 
+    def show(self, version: int, text: str) -> None:
+        """The beginning of an answer has come."""
+        if version != self._version or not text.strip():
+            return
+        now = time.perf_counter()
+        if not self._is_told:
+            self._is_told = True
+            times = self._figures.cold_token_ms if version == 1 else self._figures.token_ms
+            if not self._goes_along:
+                times.append((now - self._asked_s) * 1e3)
+            self._shown = (text, now)
+        elif self._shown is not None:
+            self._shown = (text, self._shown[1])
+
     def _accept(self) -> bool:
         shown, self._shown = self._shown, None
+        key = self._piece.text[len(self._done)]
+        self._goes_along = shown is not None and shown[0].startswith(key) and len(shown[0]) > 1
         if shown is None or time.perf_counter() - shown[1] < REACTION_S:
             return False
         count = accepted(shown[0], self._piece.text[len(self._done) :])
         if count:
+            self._goes_along = count < len(shown[0])
             self._figures.accepted_chars += count
             self._insert(self._piece.text[len(self._done) : len(self._done) + count])
         return count > 0
@@ -152,6 +197,7 @@ class _Session:
     def _ask(self, is_first: bool) -> None:
         """Ask anew; what was asked before is cancelled, as VS Code does."""
         self._figures.keys += 1
+        self._asked_s, self._is_told = time.perf_counter(), False
         if self._pending is not None and not self._pending.done():
             self._client.cancel_request(types.CancelParams(self._pending_id))
             self._cancelled_s[self._pending_id] = time.perf_counter()
@@ -177,9 +223,12 @@ class _Session:
         if request_id != self._pending_id or result is None:
             return
         (self._figures.first_ms if is_first else self._figures.answers_ms).append((now - started) * 1e3)
+        if self._goes_along:
+            self._figures.through_ms.append((now - started) * 1e3)
         items = result.items if isinstance(result, types.InlineCompletionList) else result
         if items:
-            self._shown = (str(items[0].insert_text), now)
+            since = self._shown[1] if self._is_told and self._shown is not None else now
+            self._shown = (str(items[0].insert_text), since)
 
     def _position(self) -> types.Position:
         text = self._piece.before + self._done
@@ -189,18 +238,25 @@ class _Session:
 def typing_table(figures: Sequence[TypingFigures]) -> Table:
     """A row for each server."""
     table = Table(title="Typing, through the language server")
-    columns = ("settings", "keys", "p50 ms", "p95", "p99", "first", "stop", "cached", "passes", "read")
+    columns = (
+        "settings", "keys", "p50 ms", "p95", "first", "along", "token", "p95", "cold", "stop", "cached", "passes",
+        "read",
+    )  # fmt: skip
     for column in columns:
         table.add_column(column, justify="left" if column == "settings" else "right", no_wrap=True)
     for row in (one.as_json() for one in figures):
         table.add_row(
-            row["name"], str(row["keys"]), f"{row['p50_ms']:.0f}", f"{row['p95_ms']:.0f}", f"{row['p99_ms']:.0f}",
-            f"{row['first_p50_ms']:.0f}", f"{row['stop_p95_ms']:.0f}", f"{row['cached_share']:.0%}",
+            row["name"], str(row["keys"]), f"{row['p50_ms']:.0f}", f"{row['p95_ms']:.0f}",
+            f"{row['first_p50_ms']:.0f}", f"{row['through_p95_ms']:.0f}", f"{row['token_p50_ms']:.0f}",
+            f"{row['token_p95_ms']:.0f}", f"{row['cold_token_p50_ms']:.0f}", f"{row['stop_p95_ms']:.0f}",
+            f"{row['cached_share']:.0%}",
             f"{row['passes_per_accepted_char']:.2f}", f"{row['computed_per_accepted_char']:.1f}",
         )  # fmt: skip
     table.caption = (
-        "from key to answer, of requests that were answered; first: nothing of it in a cache (p50); stop: of the engine"
-        " (p95); cached: answers without a pass; passes and tokens read: per accepted character"
+        "from key to answer, of requests that were answered; first: nothing of it in a cache (p50); along: keys that"
+        " went along with what was shown (p95); token, p95: from other keys to the first text; cold: the same with"
+        " nothing of it in a cache (p50); stop: of the engine (p95); cached: answers without a pass; passes and tokens"
+        " read: per accepted character"
     )
     return table
 
@@ -217,6 +273,11 @@ async def _until_ready(client: LanguageClient) -> None:
                 f"The server did not load its model: {_plain(status)['detail']}", "See completiond doctor."
             )
         await asyncio.sleep(0.1)
+
+
+def _show(sessions: Mapping[str, _Session], params: Any) -> None:
+    document = _plain(_plain(params)["textDocument"])
+    sessions[document["uri"]].show(document["version"], _plain(params)["insertText"])
 
 
 def _difference(before: Any, after: Any, key: str) -> dict[str, int]:

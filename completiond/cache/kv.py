@@ -40,6 +40,10 @@ class SequenceCache:
         """Hold nothing, as when it was new: the next prompt is read from its first token."""
         self.rollback(0)
 
+    def num_unread(self, prompt_ids: Sequence[int]) -> int:
+        """How many tokens of a prompt ``reuse`` would leave to compute; changes nothing."""
+        return len(prompt_ids) - common_length(self.token_ids, prompt_ids[:-1])
+
     def accept(self, path: Sequence[int], token_ids: Sequence[int]) -> None:
         """After a pass with a tree: make its nodes ``path``, from the root downwards, with those ids the next rows.
 
@@ -141,6 +145,12 @@ class KVCache(SequenceCache):
             return held
         self.rollback(common)
         return common
+
+    def num_unread(self, prompt_ids: Sequence[int]) -> int:
+        """See SequenceCache.num_unread; more, if ``others`` has to make room for what this holds."""
+        common = common_length(self.token_ids, prompt_ids[:-1])
+        held = common if self.others is None else max(common, self.others.match(prompt_ids[:-1]))
+        return len(prompt_ids) - held
 
     def accept(self, path: Sequence[int], token_ids: Sequence[int]) -> None:
         """See SequenceCache.accept."""

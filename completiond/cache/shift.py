@@ -86,9 +86,34 @@ class SuffixShift:
         if move is not None:
             cached_tokens = min(cached_tokens, move.start)
         else:
-            self._origin = _Origin(tuple(prompt_ids), block) if len(block) >= MIN_MOVED_TOKENS else None
+            self.note(prompt_ids, block)
         kv.rollback(cached_tokens)
         return cached_tokens, move
+
+    def reuse_exact(self, prompt_ids: Sequence[int]) -> int:
+        """Keep what the cache has read of the prompt's beginning, and return how many tokens. Once all of it is read,
+        call ``note``; until then, what was read before can still be moved.
+        """
+        cached_tokens = self._kv.reuse(prompt_ids)
+        if self._kv.moved_from is not None:
+            cached_tokens = min(cached_tokens, self._kv.moved_from)
+            self._kv.rollback(cached_tokens)
+        return cached_tokens
+
+    def note(self, prompt_ids: Sequence[int], block: range) -> None:
+        """A prompt was read as a whole: its ``block`` is what is moved from now on."""
+        self._origin = _Origin(tuple(prompt_ids), block) if len(block) >= MIN_MOVED_TOKENS else None
+
+    def num_unread(self, prompt_ids: Sequence[int], block: range) -> int:
+        """How many tokens of a prompt ``reuse`` would leave to compute; changes nothing that a caller sees."""
+        move, moved_from = self._plan(prompt_ids, block), self._kv.moved_from
+        cached_tokens = len(prompt_ids) - self._kv.num_unread(prompt_ids)
+        is_there = move is not None and cached_tokens >= move.end and moved_from in (None, move.start)
+        if not is_there and moved_from is not None:
+            cached_tokens = min(cached_tokens, moved_from)
+        if move is None or is_there:
+            return len(prompt_ids) - cached_tokens
+        return len(prompt_ids) - min(cached_tokens, move.start) - move.length
 
     def _plan(self, prompt_ids: Sequence[int], block: range) -> Move | None:
         origin = self._origin

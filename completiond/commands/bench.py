@@ -10,6 +10,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from completiond.commands.bench_fim import fim
+from completiond.commands.bench_options import AsJson, Model
+from completiond.commands.bench_options import open_model as _open
+from completiond.commands.bench_places import places
 from completiond.commands.errors import reports_errors
 from completiond.config import load_config
 from completiond.errors import CompletiondError, UsageError
@@ -23,12 +27,10 @@ __all__ = ["app"]
 
 app = typer.Typer(help="Benchmarks and proofs on this machine.", no_args_is_help=True)
 
-Model = Annotated[str | None, typer.Option("--model", help="Another model than the configured one.")]
 Drafter = Annotated[
     list[str] | None,
     typer.Option("--drafter", help="Only this one; may be given several times [default: all that are set up]."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Only the line of JSON on standard output.")]
 
 
 @app.command()
@@ -181,6 +183,10 @@ def infill(
     print_report(model_table(runs), model_json(runs), as_json)
 
 
+app.command()(fim)
+app.command()(places)
+
+
 @app.command()
 @reports_errors
 def drafters(
@@ -222,21 +228,22 @@ def drafters(
 def shift(
     as_json: AsJson = False,
     model: Model = None,
-    limit: Annotated[int, typer.Option(min=1, help="Single lines of HumanEval's solutions.")] = 40,
+    limit: Annotated[int, typer.Option(min=1, help="Single lines of HumanEval's solutions, and of real files.")] = 40,
     tokens: Annotated[int, typer.Option(min=2, max=512, help="Tokens decoded for each.")] = 32,
 ) -> None:
     """Time a key with the text behind the cursor moved and read again, and compare the answers."""
     from completiond.bench.human_eval import read_holes
     from completiond.bench.report import print_report
-    from completiond.bench.shift import measure_shift, shift_json, shift_table
+    from completiond.bench.shift import holes_in_files, measure_shift, shift_json, shift_table
 
     completer = _open(model)
     with Console(stderr=True).status("reading") as status:
         holes = read_holes(limit, Paths.from_environment(), status.update)
         runs = []
-        for run in measure_shift(holes, completer, tokens):
-            runs.append(run)
-            status.update(f"typing, {len(runs)} done")
+        for source, some in (("HumanEval, ", holes), ("files, ", holes_in_files(limit))):
+            for run in measure_shift(some, completer, tokens, source):
+                runs.append(run)
+                status.update(f"typing, {len(runs)} done")
     print_report(shift_table(runs), {"shift": shift_json(runs)}, as_json)
 
 
@@ -259,10 +266,36 @@ def typing(
     del completer  # the servers have their own
     figures = []
     with Console(stderr=True).status("starting") as status:
-        for title, settings in (("as configured", {}), ("caches off", CACHES_OFF)):
+        rows: tuple[tuple[str, dict[str, str], bool], ...] = (
+            ("as configured", {}, False), ("and streamed", {}, True), ("caches off", CACHES_OFF, True)
+        )  # fmt: skip
+        for title, settings, streams in rows:
             environment = {"COMPLETIOND_MODEL_NAME": name, **settings}
-            figures.append(asyncio.run(run_typing(some, title, environment, status.update)))
+            figures.append(asyncio.run(run_typing(some, title, environment, status.update, streams=streams)))
     print_report(typing_table(figures), {"typing": [one.as_json() for one in figures]}, as_json)
+
+
+@app.command()
+@reports_errors
+def clients(
+    as_json: AsJson = False,
+    model: Model = None,
+    limit: Annotated[int, typer.Option(min=2, help="Places in real files, asked for in pairs.")] = 6,
+) -> None:
+    """Time two clients that ask at once, a request that is superseded, and the engine after a cancellation."""
+    import asyncio
+
+    from completiond.bench.clients import clients_table, measure_on_service
+    from completiond.bench.report import print_report
+    from completiond.bench.typist import pieces
+
+    completer = _open(model)
+    some, paths = pieces(limit, completer.tokenizer), Paths.from_environment()
+    del completer  # the service has its own
+    config = load_config(paths.config_file).with_model(model)
+    with Console(stderr=True).status("asking"):
+        run = asyncio.run(measure_on_service(some, config, paths))
+    print_report(clients_table(run), {"clients": run.as_json()}, as_json)
 
 
 @app.command()
@@ -297,14 +330,3 @@ def _drafters(completer: Completer, asked: list[str] | None) -> list[DrafterChoi
         raise UsageError(f"--drafter {unknown[0]} is not known.", f"Use {', '.join(DRAFTERS)}.")
     names = [name for name in DRAFTERS if name != "none"]
     return [name for name in names if (name in asked if asked else completer.drafters.can(name))]
-
-
-def _open(model: str | None) -> Completer:
-    paths = Paths.from_environment()
-    config = load_config(paths.config_file).with_model(model)
-    from completiond.complete.open_completer import open_completer
-
-    # Drafters are compared on the same answers, so none may depend on what was asked before.
-    exact = config.model_copy(update={"cache": config.cache.model_copy(update={"suffix": "exact"})})
-    with Console(stderr=True).status("loading the model"):
-        return open_completer(exact, paths)

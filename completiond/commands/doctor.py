@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,7 +18,9 @@ from completiond import __version__
 from completiond.client import connect
 from completiond.commands.errors import reports_errors
 from completiond.config import Config, load_config
+from completiond.engine.out_of_memory import MEMORY_ADVICE
 from completiond.errors import CompletiondError, DaemonUnreachableError
+from completiond.models.disk import format_bytes
 from completiond.models.resolve import resolve
 from completiond.paths import Paths
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["Finding", "doctor"]
 
 EDITORS = ("nvim", "code", "codium", "emacs", "zed", "hx")
-MEMORY_FACTOR = 2.5
-"""Resident memory over the size of a 4-bit GGUF file: int8 weights, the cache and torch itself (docs/log.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +101,10 @@ def _socket(paths: Paths) -> Finding:
         return Finding(
             "socket", False, f"the daemon could not load its model: {status['detail']}", "`completiond stop`."
         )
-    return Finding(
-        "socket", True, f"{paths.socket}: daemon {status['pid']} is {status['phase']} with {status['model']}"
-    )
+    detail = f"{paths.socket}: daemon {status['pid']} is {status['phase']} with {status['model']}"
+    if given_up := status.get("given_up"):
+        return Finding("socket", True, f"{detail}, short of memory: {'; '.join(given_up)}", MEMORY_ADVICE, note=True)
+    return Finding("socket", True, detail)
 
 
 def _exclusions(config: Config, folder: Path) -> Finding:
@@ -128,22 +128,7 @@ def _model_file(config: Config, paths: Paths) -> Finding:
     size_bytes = (
         path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in path.glob("*.safetensors"))
     )
-    available = _available_bytes()
-    if available is not None and available < size_bytes * MEMORY_FACTOR:
-        return Finding(
-            "model", False, f"{path}: {size_bytes / 1e6:.0f} MB, but only {available / 1e6:.0f} MB of memory are free",
-            "Close other programs, or choose a smaller model: `completiond model list`.",
-        )  # fmt: skip
-    memory = f", {available / 1e9:.1f} GB of memory free" if available is not None else ""
-    return Finding("model", True, f"{path}: {size_bytes / 1e6:.0f} MB{memory}")
-
-
-def _available_bytes() -> int | None:
-    """MemAvailable, or None where the kernel does not say."""
-    if not sys.platform.startswith("linux"):
-        return None
-    with open("/proc/meminfo", encoding="ascii") as lines:  # noqa: PTH123
-        return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
+    return Finding("model", True, f"{path}: {size_bytes / 1e6:.0f} MB")
 
 
 def _engine(config: Config, paths: Paths) -> Iterator[Finding]:
@@ -154,9 +139,20 @@ def _engine(config: Config, paths: Paths) -> Iterator[Finding]:
     except CompletiondError as error:
         yield Finding("engine", False, error.message, error.advice)
         return
+    yield _memory(completer)
     yield _device(completer)
     yield _exactness(completer)
     yield _fill(completer)
+
+
+def _memory(completer: Completer) -> Finding:
+    memory = completer.memory
+    assert memory is not None, "open_completer reckons it"
+    available = "an unknown amount" if memory.available_bytes is None else format_bytes(memory.available_bytes)
+    detail = f"{memory.need}; {available} was available"
+    if not memory.given_up:
+        return Finding("memory", True, detail)
+    return Finding("memory", True, f"{detail}; {'; '.join(memory.given_up)}", MEMORY_ADVICE, note=True)
 
 
 def _device(completer: Completer) -> Finding:

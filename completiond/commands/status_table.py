@@ -22,6 +22,7 @@ def status_table(values: dict[str, Any]) -> Table:
         "model": values["model"],
         "runs on": " ".join(part for part in (values["device"], values["dtype"]) if part),
         "fill in the middle": values["fim"],
+        "given up": "; ".join(values.get("given_up", ())),
         "process": f"{values['pid']}, up {_duration(values['uptime_s'])}, {values['rss_mb']:.0f} MB",
         "version": values["version"],
         "socket": values["socket"],

@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from completiond.cache.kv import KVCache, SequenceCache
 from completiond.cache.shift import SuffixShift
 from completiond.cache.tree import PrefixTree
 from completiond.complete.answer import Answer
+from completiond.complete.context_budget import ReadingTime, fit_prompt
 from completiond.complete.dictionary import Dictionary
 from completiond.complete.drafters import Drafters
 from completiond.complete.families import find_family
+from completiond.complete.memory_plan import MemoryPlan
 from completiond.complete.open_documents import OpenDocuments
 from completiond.complete.place import Place
 from completiond.complete.prompt import Prompt, PromptBudget, build_prompt
@@ -30,10 +32,11 @@ from completiond.complete.request import (
 from completiond.complete.tokens import TextTokenizer
 from completiond.complete.written import Figures, Written
 from completiond.config import Config
-from completiond.engine.generate import generate
+from completiond.engine.generate import Step, generate, read_prompt
 from completiond.engine.load import LoadedModel
+from completiond.engine.out_of_memory import MEMORY_ADVICE, is_out_of_memory
 from completiond.engine.sampling import Sampler
-from completiond.errors import ConfigError, UsageError
+from completiond.errors import ConfigError, MemoryFullError, UsageError
 from completiond.exclude.exclusions import Exclusions
 from completiond.exclude.guard import Guard
 from completiond.exclude.ignore_file import Problem
@@ -43,6 +46,7 @@ from completiond.spec.policy import Decision, FixedPolicy, MeasuredPolicy
 
 __all__ = ["Completer"]
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
@@ -61,6 +65,10 @@ class Completer:
         self.documents = OpenDocuments(self.dictionary, self.guard, config.spec.workspace)
         self.acceptance = AcceptanceCounter()
         self.work = WorkCounts()
+        self.reading: ReadingTime | None = None
+        """How long it takes to read; None before the machine was measured: all that the settings want is read."""
+        self.memory: MemoryPlan | None = None
+        """What was reckoned before the model was loaded, and what of the settings was given up for it."""
         self.kv: SequenceCache = self.target.new_cache(min(config.model.context_tokens, self.target.max_positions))
         if isinstance(self.kv, KVCache) and config.cache.memory_mb:
             self.kv.others = PrefixTree(config.cache.memory_mb << 20)
@@ -86,9 +94,9 @@ class Completer:
         """The fill-in-the-middle family, or ``prefix-only``."""
         return self.fim.family.name if self.fim else "prefix-only"
 
-    def prompt(self, request: CompletionRequest, max_tokens: int) -> Prompt:
+    def prompt(self, request: CompletionRequest, max_tokens: int, whole: bool = False) -> Prompt:
         """What the model will read for ``request``: the configured budgets, less where the cache is too small for
-        them.
+        them, or, unless ``whole``, the machine too slow.
         """
         room = self.kv.capacity_tokens - max_tokens - 8  # 8: the family's control tokens and a begin-of-text
         if room < 16:
@@ -97,9 +105,22 @@ class Completer:
                 "Ask for less, or raise model.context_tokens.",
             )
         suffix_tokens = min(self.config.prompt.suffix_tokens, room // 4)
-        budget = PromptBudget(min(self.config.prompt.prefix_tokens, room - suffix_tokens), suffix_tokens)
+        most = PromptBudget(min(self.config.prompt.prefix_tokens, room - suffix_tokens), suffix_tokens)
         prefix, suffix = _with_line_feeds(request.prefix), _with_line_feeds(request.suffix)
-        return build_prompt(prefix, suffix, self.tokenizer, self.fim, budget)
+
+        def build(budget: PromptBudget) -> Prompt:
+            return build_prompt(prefix, suffix, self.tokenizer, self.fim, budget)
+
+        max_read_ms = self.config.prompt.max_read_ms
+        if whole or self.reading is None or not max_read_ms:
+            return build(most)
+        return fit_prompt(build, most, self._num_unread, self.reading, max_read_ms)
+
+    def _num_unread(self, prompt: Prompt) -> int:
+        """How many of its tokens would be read."""
+        if self.shift is None:
+            return self.kv.num_unread(prompt.token_ids)
+        return self.shift.num_unread(prompt.token_ids, prompt.movable)
 
     def _draft_text(self, request: CompletionRequest) -> DraftText | None:
         """The open documents, if the request's is one of them; a request from elsewhere has no business with them."""
@@ -116,8 +137,26 @@ class Completer:
 
         ``arrived`` is when the request came, by ``time.perf_counter``. Closing the iterator stops after the current
         pass; ``written`` then has what there is, and given to another run of the same request makes it go on behind
-        that, as if it had not been broken off. Raises UsageError for a request that cannot fit.
+        that, as if it had not been broken off. Raises UsageError for a request that cannot fit, and MemoryFullError
+        when an allocation fails; what was read of texts is forgotten then.
         """
+        yield from self._while_memory_lasts(self._run(request, arrived, written))
+
+    def _while_memory_lasts(self, work: Iterator[T]) -> Iterator[T]:
+        """``work``, of which an allocation that fails costs what was read of texts, and not the process."""
+        try:
+            yield from work
+            return
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+        self.kv.forget()  # behind the handler: what was caught holds the tensors of the pass
+        raise MemoryFullError("Memory ran out while an answer was written.", MEMORY_ADVICE)
+
+    def _run(
+        self, request: CompletionRequest, arrived: float, written: Written | None
+    ) -> Iterator[Chunk | Lines | Completion | None]:
+        """See ``run``."""
         written = Written() if written is None else written
         token_ids = written.token_ids
         if (reason := self.guard.why(request.client_id, request.path)) is not None:
@@ -126,7 +165,7 @@ class Completer:
         max_tokens = self.config.completion.max_tokens if request.max_tokens is None else request.max_tokens
         if max_tokens < 1:
             raise UsageError(f"max_tokens is {max_tokens}.", "Use a positive number.")
-        prompt = self.prompt(request, max_tokens)
+        prompt = written.prompt = written.prompt or self.prompt(request, max_tokens)
         if self.policy is not None:
             self.policy.take_decisions()  # an answer that was broken off leaves its own behind
         drafter = self.drafters.get(request.drafter, self._draft_text(request))
@@ -146,9 +185,7 @@ class Completer:
         lines = ""
         for step in steps:
             figures.add(step)
-            self.work.passes += 1
-            self.work.computed_tokens += step.computed_tokens
-            self.work.written_tokens += len(step.token_ids)
+            self._count(step)
             token_ids.extend(step.token_ids)
             answer.attribute(step.accepted, step.source)
             written.sources.extend(answer.sources[len(written.sources) :])
@@ -161,6 +198,28 @@ class Completer:
         decisions = self.policy.take_decisions() if self.policy and request.explain else []
         ended = stop_reason if answer.text and stop_reason else "empty"
         yield self._completion(answer, answer.text, prompt, figures, ended, line_end, decisions)
+
+    def read(self, request: CompletionRequest) -> Iterator[None]:
+        """Read all of the context that the settings want, as it is, so that a later answer finds it; in small pieces.
+
+        Does nothing in a file that may not be read. Closing the iterator stops after the current piece.
+        """
+        if self.guard.why(request.client_id, request.path) is not None:
+            return
+        prompt = self.prompt(request, request.max_tokens or self.config.completion.max_tokens, whole=True)
+        drafter = self.drafters.get(request.drafter, self._draft_text(request))
+        drafter.reset(prompt.prefix_ids, (prompt.suffix_ids,))
+        steps = read_prompt(self.target, self.kv, prompt.token_ids, drafter, self.shift, prompt.movable)
+        for step in self._while_memory_lasts(steps):
+            self._count(step)
+            yield
+
+    def _count(self, step: Step) -> None:
+        self.work.passes += 1
+        self.work.computed_tokens += step.computed_tokens
+        self.work.written_tokens += len(step.token_ids)
+        if self.reading is not None and not step.token_ids and step.stop_reason is None:
+            self.reading.observe(step.computed_tokens, step.pass_ms)
 
     def _completion(
         self, answer: Answer, text: str, prompt: Prompt, figures: Figures, stop_reason: str, line_end: str,
@@ -175,6 +234,7 @@ class Completer:
             prompt_tokens=len(prompt.token_ids),
             cached_tokens=figures.cached_tokens,
             moved_tokens=figures.moved_tokens,
+            context_share=prompt.context_share,
             ttft_ms=figures.ttft_ms,
             ms_per_token=figures.ms_per_token,
             passes=figures.passes,

@@ -15,7 +15,9 @@ from completiond.spec.parts import PartSwap
 from completiond.spec.spelling import WordSwap
 from completiond.spec.token_index import BYTES_PER_TOKEN, TokenIndex
 
-__all__ = ["Dictionary", "DocumentKey"]
+__all__ = ["BUDGET_BYTES", "Dictionary", "DocumentKey"]
+
+BUDGET_BYTES = 64_000_000
 
 DocumentKey = tuple[str, str]
 """(client, document): two editors may have different texts of one file."""
@@ -24,7 +26,7 @@ DocumentKey = tuple[str, str]
 class Dictionary:
     """Documents by key. ``budget_bytes`` bounds the indexes: the documents used longest ago are left out first."""
 
-    def __init__(self, tokenizer: TextTokenizer, budget_bytes: int = 64_000_000) -> None:
+    def __init__(self, tokenizer: TextTokenizer, budget_bytes: int = BUDGET_BYTES) -> None:
         self._tokenizer = tokenizer
         self._budget_bytes = budget_bytes
         self._packed_bytes = 0

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from completiond.cache.kv import KVCache, SequenceCache
 from completiond.complete.heads import find_head, measured_acceptances
+from completiond.complete.memory_plan import check_draft_model
 from completiond.config import Config
 from completiond.engine.decoder import Decoder
 from completiond.engine.layer_skip import LayerSkip, default_layers
@@ -177,7 +178,10 @@ class Drafters:
             skipping = LayerSkip(target, default_layers(target.shape.num_layers))
             return DraftModelDrafter(skipping, self._capacity_tokens, self._goes_on, stop_ids=self._stop_ids)
         paths = Paths.from_environment()
-        small = load_model(resolve(name, paths), self._config.model, paths.prepared_dir, lambda share, what: None)
+        small = load_model(
+            resolve(name, paths), self._config.model, paths.prepared_dir, lambda share, what: None,
+            lambda size: check_draft_model(name, size, self._capacity_tokens),
+        )  # fmt: skip
         check_same_vocabulary(
             self._model.tokenizer, self._model.target.vocab_size, small.tokenizer, small.target.vocab_size,
             (self._config.model.name, name),

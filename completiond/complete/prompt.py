@@ -9,7 +9,7 @@ from completiond.complete.tokens import TextTokenizer
 
 __all__ = ["NEAR_SUFFIX_TOKENS", "Prompt", "PromptBudget", "build_prompt"]
 
-NEAR_SUFFIX_TOKENS = 8
+NEAR_SUFFIX_TOKENS = 16
 """The suffix's marker and what follows it at once hold most of what the model made of the text just before the cursor:
 they are read again with every key, or it goes on as if the last keys had not been pressed.
 """
@@ -30,12 +30,14 @@ class Prompt:
     """``token_ids`` is what the model reads. ``prefix_ids`` and ``suffix_ids`` are its text parts, for drafters.
 
     ``movable``: places of the text behind the cursor, but for the nearest, if typing moves it (cache/shift.py).
+    ``context_share``: how much of the wanted context was to be read (context_budget.py), 1.0: all.
     """
 
     token_ids: tuple[int, ...]
     prefix_ids: tuple[int, ...]
     suffix_ids: tuple[int, ...]
     movable: range = range(0)
+    context_share: float = 1.0
 
 
 def build_prompt(

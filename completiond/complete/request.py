@@ -127,6 +127,8 @@ class Completion:
     served_from: ServedFrom = "engine"
     moved_tokens: int = 0
     """Of the prompt, neither read nor found in their places: an approximation (cache/shift.py)."""
+    context_share: float = 1.0
+    """How much was read of the context that the settings want; less where reading takes long (context_budget.py)."""
 
 
 @dataclass(slots=True)
@@ -151,6 +153,8 @@ class ServiceState:
     device: str = ""
     dtype: str = ""
     fim: str = ""
+    given_up: tuple[str, ...] = ()
+    """What of the settings did not fit into memory, one line each."""
 
 
 @dataclass(frozen=True, slots=True)

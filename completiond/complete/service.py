@@ -7,11 +7,11 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from completiond.complete.answers import Answers
 from completiond.complete.generation import Generation
+from completiond.complete.quiet import QuietMoment
 from completiond.complete.request import (
     Chunk,
     Completion,
@@ -37,8 +37,6 @@ __all__ = ["LocalService"]
 
 log = logging.getLogger(__name__)
 
-AHEAD_AFTER_S = 0.15
-"""Between a key and the next there is mostly less: who goes on typing should find the engine free."""
 DEADLINE_PASSES = 20
 DEADLINES_MS = (300.0, 1500.0)
 """Unless the settings say when: the time of so many passes, but no less and no more than this. Chosen, not measured."""
@@ -87,8 +85,7 @@ class LocalService:
         self._load_ended_s = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._answers = Answers(self._run)
-        self._ahead: asyncio.TimerHandle | None = None
-        self._ahead_for: CompletionRequest | None = None
+        self._quiet = QuietMoment(self._read, self._write_ahead)
         self._worker = Worker(self._load)
 
     @property
@@ -118,7 +115,7 @@ class LocalService:
 
     async def close(self) -> None:
         """Stop the engine's thread after its current pass."""
-        self._drop_plan()
+        self._quiet.drop()
         for stream in list(self._streams.values()):
             stream.put(NotReadyError("The daemon is stopping.", "Ask again."))
             self._answers.leave(stream)
@@ -156,7 +153,7 @@ class LocalService:
         if (older := self._streams.get(key)) is not None:
             older.put(SupersededError())
         self._streams[key] = stream
-        self._drop_plan()
+        self._quiet.drop()
         deadline: asyncio.TimerHandle | None = None
         try:
             may_share = self._may_use_kept(request)
@@ -173,7 +170,7 @@ class LocalService:
             async with contextlib.aclosing(stream.items()) as items:
                 async for item in items:
                     if isinstance(item, Completion) and item.stop_reason != "deadline":
-                        self._plan_ahead(request, item)
+                        self._quiet.plan(request, item)
                     yield item
         finally:
             if deadline is not None:
@@ -197,7 +194,7 @@ class LocalService:
                 stream.put(SupersededError())
                 self._answers.leave(stream)
         self._answers.forget(client_id)
-        self._drop_plan(client_id)
+        self._quiet.drop(client_id)
         self._folders.pop(client_id, None)
         self._tell(lambda documents: documents.forget_client(client_id))
 
@@ -218,7 +215,7 @@ class LocalService:
     def close_document(self, client_id: str, document_id: str) -> None:
         """See Service.close_document."""
         self._answers.forget(client_id, document_id)
-        self._drop_plan(client_id, document_id)
+        self._quiet.drop(client_id, document_id)
         self._tell(lambda documents: documents.close((client_id, document_id)))
 
     def _tell(self, change: Callable[[OpenDocuments], None]) -> None:
@@ -269,25 +266,23 @@ class LocalService:
             and completer.guard.why(request.client_id, request.path) is None
         )
 
-    def _plan_ahead(self, request: CompletionRequest, completion: Completion) -> None:
-        """In a moment, unless something else is asked for: what comes behind this answer, should it be accepted."""
-        assert self._loop is not None, "start() comes first"
-        self._drop_plan()
-        if self._config.cache.ahead and completion.text and request.document_id:
-            accepted = replace(request, prefix=request.prefix + completion.text)
-            self._ahead_for = request
-            self._ahead = self._loop.call_later(AHEAD_AFTER_S, self._write_ahead, accepted)
+    def _read(self, request: CompletionRequest, then: Callable[[], None]) -> Job | None:
+        """Have the engine read a request's context while nobody waits for it."""
+        loop, completer = self._loop, self._completer
+        if loop is None or completer is None or self._state.phase != "ready" or not self._answers.is_idle:
+            return None
+        job: Job
 
-    def _drop_plan(self, client_id: str | None = None, document_id: str | None = None) -> None:
-        """Write nothing ahead; or only if it would be for this client, and this document of its."""
-        if self._ahead is None or self._ahead_for is None:
-            return
-        planned = self._ahead_for
-        if client_id in (None, planned.client_id) and document_id in (None, planned.document_id):
-            self._ahead.cancel()
+        def on_end() -> None:
+            if not job.cancelled.is_set():
+                _post(loop, lambda _: then(), None)
+
+        job = Job(lambda: completer.read(request), lambda item: None, on_end, _log_unread)
+        self._worker.submit(job)
+        return job
 
     def _write_ahead(self, request: CompletionRequest) -> None:
-        if self._state.phase == "ready" and self._may_use_kept(request):
+        if self._config.cache.ahead and self._state.phase == "ready" and self._may_use_kept(request):
             self._answers.write_ahead(request)
 
     def _run(self, generation: Generation, arrived: float) -> None:
@@ -332,7 +327,7 @@ class LocalService:
             completer = open_completer(self._config, self._paths, self._progress)
         except CompletiondError as error:
             log.error("%s", error)
-            self._failure = error
+            self._failure = type(error)(error.message, error.advice)  # a traceback would hold what had been loaded
             self._set_state(ServiceState("failed", 0.0, str(error), self._config.model.name))
         except Exception as error:  # a defect of ours must show in status, not end the thread silently
             log.exception("loading failed")
@@ -356,6 +351,7 @@ class LocalService:
                     str(target.device),
                     target.dtype_name,
                     completer.fim_name,
+                    completer.memory.given_up if completer.memory else (),
                 )
             )
 
@@ -371,6 +367,10 @@ class LocalService:
         self._state = state
         for listener in list(self._listeners):
             listener(state)
+
+
+def _log_unread(error: Exception) -> None:
+    log.error("a context could not be read in a quiet moment: %s", type(error).__name__)
 
 
 def _log_failure(error: Exception) -> None:

@@ -6,6 +6,7 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from completiond.complete.prompt import Prompt
 from completiond.engine.generate import Step
 
 __all__ = ["Figures", "Written"]
@@ -56,8 +57,11 @@ class Figures:
 
 @dataclass(slots=True)
 class Written:
-    """``sources``: who guessed each of ``token_ids``. ``figures`` are None before the first run."""
+    """``sources``: who guessed each of ``token_ids``. ``prompt`` and ``figures`` are None before the first run; what
+    the cache holds later must not make the prompt another one.
+    """
 
+    prompt: Prompt | None = None
     token_ids: list[int] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
     figures: Figures | None = None

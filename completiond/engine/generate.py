@@ -14,10 +14,13 @@ from completiond.spec.policy import FixedPolicy, Policy
 from completiond.spec.usable import usable
 from completiond.spec.verify import verify
 
-__all__ = ["PREFILL_CHUNK_TOKENS", "Step", "generate"]
+__all__ = ["PREFILL_CHUNK_TOKENS", "Step", "generate", "read_prompt"]
 
 PREFILL_CHUNK_TOKENS = 256
 """A long prompt is read in pieces of this size, so that a cancelled request stops within one of them."""
+
+QUIET_CHUNK_TOKENS = 64
+"""A prompt that nobody waits for is read in pieces of this size, so that who asks meanwhile does not wait for long."""
 
 StopCheck = Callable[[int], str | None]
 """Told each new token in order; a reason ends the answer. ``eos``-like reasons keep that token out of it."""
@@ -128,13 +131,39 @@ def generate(
             return
 
 
+def read_prompt(
+    target: TargetModel[CacheT],
+    kv: CacheT,
+    prompt_ids: Sequence[int],
+    drafter: Drafter,
+    shift: SuffixShift | None = None,
+    movable: range = range(0),
+) -> Iterator[Step]:
+    """Have ``kv`` hold all of a prompt but its last token, none of it moved, in small pieces; one Step for each.
+
+    The caller may close the iterator: the cache then holds a beginning. Raises ValueError for an empty prompt.
+    """
+    if not prompt_ids:
+        raise ValueError("there is nothing to read")
+    cached_tokens = kv.reuse(prompt_ids) if shift is None else shift.reuse_exact(prompt_ids)
+    drafter.begin(prompt_ids, cached_tokens, None)
+    yield from _read(target, kv, drafter, prompt_ids[cached_tokens:-1], cached_tokens, QUIET_CHUNK_TOKENS)
+    if shift is not None:
+        shift.note(prompt_ids, movable)
+
+
 def _read(
-    target: TargetModel[CacheT], kv: CacheT, drafter: Drafter, token_ids: Sequence[int], cached_tokens: int
+    target: TargetModel[CacheT],
+    kv: CacheT,
+    drafter: Drafter,
+    token_ids: Sequence[int],
+    cached_tokens: int,
+    piece_tokens: int = PREFILL_CHUNK_TOKENS,
 ) -> Iterator[Step]:
     """Read a part of the prompt, piece by piece."""
-    for begin in range(0, len(token_ids), PREFILL_CHUNK_TOKENS):
+    for begin in range(0, len(token_ids), piece_tokens):
         started = time.perf_counter()
-        piece = token_ids[begin : begin + PREFILL_CHUNK_TOKENS]
+        piece = token_ids[begin : begin + piece_tokens]
         result = target.forward(piece, kv, 0, drafter.feature_layers)
         if result.features is not None:
             drafter.read(result.features)

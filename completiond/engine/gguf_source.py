@@ -85,6 +85,11 @@ class GGUFSource:
             config["rope_scaling"] = {"rope_type": "llama3" if scaling == "none" else scaling}
         return config
 
+    @property
+    def num_weights(self) -> int:
+        """See WeightSource.num_weights."""
+        return sum(int(tensor.n_elements) for tensor in self._tensors.values())
+
     def tensor(self, name: str) -> Tensor | None:
         """See WeightSource.tensor: float32."""
         stored = self._tensors.get(self._stored_name(name))

@@ -6,7 +6,8 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from completiond.config import ModelConfig
+from completiond.engine.model_size import ModelSize
+from completiond.engine.out_of_memory import is_out_of_memory
 from completiond.engine.prepare import fuse, prepare, prepared_folder, read_config
 from completiond.engine.shape import DecoderShape
 from completiond.engine.source import WeightSource, open_source
@@ -29,6 +32,9 @@ __all__ = ["LoadedModel", "choose_device", "choose_threads", "load_model"]
 
 Progress = Callable[[float, str], None]
 log = logging.getLogger(__name__)
+
+PREPARING_BYTES_PER_WEIGHT = 12
+"""In float32 as it is read, joined with its neighbours, and divided by its scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +76,18 @@ def choose_dtype(name: str, device: torch.device) -> str:
     return name
 
 
-def load_model(path: Path, settings: ModelConfig, prepared_root: Path, progress: Progress) -> LoadedModel:
+def load_model(
+    path: Path,
+    settings: ModelConfig,
+    prepared_root: Path,
+    progress: Progress,
+    check_size: Callable[[ModelSize], None] = lambda size: None,
+) -> LoadedModel:
     """Load the model at ``path`` (a ``.gguf`` file or a folder), preparing its weights first if that was never done.
 
-    ``progress`` is told the share done, 0.0 to 1.0, and what is being done. Raises the ModelError, DiskFullError or
-    ConfigError that says what is wrong.
+    ``progress`` is told the share done, 0.0 to 1.0, and what is being done. ``check_size`` is called before weights are
+    read, and once more between preparing and loading them; what it raises passes. Raises the ModelError, DiskFullError
+    or ConfigError that says what is wrong.
     """
     device = choose_device(settings.device)
     dtype_name = choose_dtype(settings.dtype, device)
@@ -85,15 +98,29 @@ def load_model(path: Path, settings: ModelConfig, prepared_root: Path, progress:
             shape = DecoderShape.from_config(source.config)
         except ModelUnsupportedError as error:
             log.warning("%s Running it through transformers.", error)
-            return _load_other(
-                source, device, "float32" if dtype_name == "int8" else dtype_name, prepared_root, progress
-            )
+            dtype_name = "float32" if dtype_name == "int8" else dtype_name
+            check_size(ModelSize.of_other(source.num_weights, dtype_name, device))
+            return _load_other(source, device, dtype_name, prepared_root, progress)
         if isinstance(source.path, Path) and source.path.is_dir() and dtype_name != "int8":
+            copies = 2 * getattr(torch, dtype_name).itemsize
+            check_size(ModelSize.of_decoder(shape, dtype_name, device, copies))
             return _load_unprepared(source, shape, dtype_name, device, prepared_root, progress)
+        check_size(ModelSize.of_decoder(shape, dtype_name, device, PREPARING_BYTES_PER_WEIGHT))
         _prepare_once(source, dtype_name, folder, lambda share, what: progress(0.7 * share, what))
+    with _removed_if_damaged(folder), safe_open(folder / "model.safetensors", framework="pt") as stored:
+        shape = DecoderShape(**json.loads(stored.metadata()["shape"]))
+    check_size(ModelSize.of_decoder(shape, dtype_name, device))
+    with _removed_if_damaged(folder):
+        return _load_prepared(folder, shape, dtype_name, device, lambda share, what: progress(0.7 + 0.3 * share, what))
+
+
+@contextmanager
+def _removed_if_damaged(folder: Path) -> Iterator[None]:
     try:
-        return _load_prepared(folder, dtype_name, device, lambda share, what: progress(0.7 + 0.3 * share, what))
+        yield
     except (SafetensorError, OSError, ValueError, KeyError, AssertionError) as error:
+        if is_out_of_memory(error):
+            raise
         # The prepared weights are a cache: throw a broken one away, and make it again at the next start.
         shutil.rmtree(folder, ignore_errors=True)
         raise ModelCorruptError(
@@ -111,16 +138,19 @@ def _prepare_once(source: WeightSource, dtype_name: str, folder: Path, progress:
             if not (folder / "model.safetensors").is_file():
                 prepare(source, dtype_name, folder, progress)
     except OSError as error:
+        if is_out_of_memory(error):
+            raise
         raise ModelError(
             f"The prepared weights cannot be written to {folder.parent}: {error.strerror}.",
             "Make that folder writable, or set COMPLETIOND_CACHE_DIR to one that is.",
         ) from error
 
 
-def _load_prepared(folder: Path, dtype_name: str, device: torch.device, progress: Progress) -> LoadedModel:
+def _load_prepared(
+    folder: Path, shape: DecoderShape, dtype_name: str, device: torch.device, progress: Progress
+) -> LoadedModel:
     with safe_open(folder / "model.safetensors", framework="pt") as stored:
         names = set(stored.keys())
-        shape = DecoderShape(**json.loads(stored.metadata()["shape"]))
         target = build_decoder(
             shape, lambda name: stored.get_tensor(name) if name in names else None, dtype_name, device, progress
         )

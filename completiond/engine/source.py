@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,6 +24,10 @@ class WeightSource(Protocol):
     @property
     def config(self) -> dict[str, Any]:
         """The model's ``config.json``, or what it would be."""
+
+    @property
+    def num_weights(self) -> int:
+        """Numbers in all tensors."""
 
     def tensor(self, name: str) -> Tensor | None:
         """One tensor, dequantised if need be, or None when the model has none of that name."""
@@ -81,6 +86,15 @@ class FolderSource:
     def config(self) -> dict[str, Any]:
         """See WeightSource.config."""
         return self._config
+
+    @property
+    def num_weights(self) -> int:
+        """See WeightSource.num_weights."""
+        total = 0
+        for name, file in self._files.items():
+            with safe_open(file, framework="pt") as tensors:
+                total += math.prod(tensors.get_slice(name).get_shape())
+        return total
 
     def tensor(self, name: str) -> Tensor | None:
         """See WeightSource.tensor."""

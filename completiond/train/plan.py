@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from completiond.engine.available_memory import available_bytes
 from completiond.engine.shape import DecoderShape
 from completiond.errors import DiskFullError, UsageError
 from completiond.models.disk import folder_bytes, format_bytes, free_bytes
@@ -69,17 +69,3 @@ def check_room(plan: TrainPlan, shape: DecoderShape) -> None:
             f"Training takes about {format_bytes(needed_bytes)} of memory, and {format_bytes(available)} are free.",
             "Close other programs, or ask for a smaller --draft-vocab.",
         )
-
-
-def available_bytes() -> int | None:
-    """Memory that programs can still get; None where the system does not say."""
-    try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass  # no such file outside of Linux: the next way is tried
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError, AttributeError):  # no way to know: the check is left out, as the docstring says
-        return None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor
 from completiond.cache.kv import KVCache
 from completiond.cache.shift import MAX_CHANGED_TOKENS, MIN_MOVED_TOKENS, SuffixShift, turned
 from completiond.engine.decoder import Decoder, rotary_table, rotate
-from completiond.engine.generate import generate
+from completiond.engine.generate import generate, read_prompt
 from completiond.engine.sampling import Sampler
 from completiond.engine.sampling_params import SamplingParams
 from completiond.spec.drafter import Drafter, NoDrafter
@@ -88,6 +89,7 @@ class Typist:
         answer: list[int] = []
         forward = self.decoder.forward
         self.num_computed = 0
+        num_unread = self.shift.num_unread(prompt, range(len(prefix), len(prefix) + len(suffix)))
 
         def counted(token_ids: Sequence[int], *rest: object) -> object:
             self.num_computed += len(token_ids) if not answer else 0
@@ -102,7 +104,20 @@ class Typist:
                 answer += step.token_ids
                 self.moved_tokens = step.moved_tokens
         assert self.kv.token_ids[: len(prompt)] == prompt
+        if isinstance(self.drafter, NoDrafter):  # the first pass of others checks guesses, too
+            assert num_unread == self.num_computed, "said beforehand, without a change"
         return answer
+
+    def read(self, prefix: Sequence[int], suffix: Sequence[int], num_pieces: int | None = None) -> None:
+        """In a quiet moment; broken off after some pieces."""
+        self.drafter.reset(prefix, (suffix,))
+        block = range(len(prefix), len(prefix) + len(suffix))
+        prompt = [*prefix, *suffix, *MIDDLE]
+        pieces = read_prompt(self.decoder, self.kv, prompt, self.drafter, self.shift, block)
+        assert isinstance(pieces, Generator)
+        for _ in itertools.islice(pieces, num_pieces):
+            pass
+        pieces.close()
 
     def rows(self, places: range) -> tuple[Tensor, Tensor]:
         at = slice(places.start, places.stop)
@@ -210,6 +225,42 @@ def test_what_another_prompt_has_overwritten_is_read(decoder: Decoder) -> None:
 def test_keys_that_are_not_rotated_cannot_be_moved() -> None:
     with pytest.raises(ValueError, match="not rotated"):
         SuffixShift(KVCache(1, 1, 16, 128))
+
+
+def test_a_quiet_moment_makes_it_exact(decoder: Decoder) -> None:
+    typist, fresh, prefix = Typist(decoder), Typist(decoder), [*PREFIX, 7, 8]
+    typist.ask(PREFIX, SUFFIX)
+    typist.ask(prefix, SUFFIX)
+    assert typist.moved_tokens == 40
+    typist.read(prefix, SUFFIX)
+    assert typist.kv.moved_from is None
+    expected = fresh.ask(prefix, SUFFIX)
+    for ours, theirs in zip(typist.rows(range(102)), fresh.rows(range(102)), strict=True):
+        assert torch.equal(ours, theirs), "to the bit"
+    assert typist.ask(prefix, SUFFIX) == expected
+    assert (typist.num_computed, typist.moved_tokens) == (1, 0)
+    typist.ask([*prefix, 9], SUFFIX)
+    assert typist.moved_tokens == 40, "from what was read in the quiet moment"
+    assert torch.equal(typist.rows(range(63, 103))[1], fresh.rows(range(62, 102))[1])
+
+
+def test_a_quiet_moment_that_ends_early_takes_nothing_away(decoder: Decoder) -> None:
+    """The rows that were moved before can still be moved, so that the key that ended it is as fast as any."""
+    suffix = random_ids(160, VOCAB_SIZE, 6)
+    typist, other = Typist(decoder), Typist(decoder)
+    for one in (typist, other):
+        one.ask(PREFIX, suffix)
+        one.ask([*PREFIX, 7], suffix)
+    typist.read([*PREFIX, 7], suffix, num_pieces=1)
+    assert typist.kv.num_tokens < 61 + 160
+    assert typist.ask([*PREFIX, 7, 8], suffix) == other.ask([*PREFIX, 7, 8], suffix)
+    assert (typist.num_computed, typist.moved_tokens) == (2, 160)
+
+
+def test_reading_of_nothing_is_refused(decoder: Decoder) -> None:
+    kv = decoder.new_cache(8)
+    with pytest.raises(ValueError, match="nothing to read"):
+        next(read_prompt(decoder, kv, [], NoDrafter()))
 
 
 @settings(max_examples=12, deadline=None)

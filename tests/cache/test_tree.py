@@ -46,7 +46,10 @@ class Texts:
         """As the decode loop does: reuse, then read the rest. Returns how much was reused."""
         if self.kv.token_ids:
             self.saved.append(list(self.kv.token_ids))
+        num_unread = self.kv.num_unread(prompt)
         reused = self.kv.reuse(prompt)
+        if self.tree.budget_bytes >= 100_000 * TOKEN_BYTES:  # else what is saved now may push out what was counted on
+            assert num_unread == len(prompt) - reused, "said beforehand, without a change"
         assert self.kv.token_ids == prompt[:reused]
         for place in range(reused, len(prompt)):
             row = self.row(prompt[: place + 1])

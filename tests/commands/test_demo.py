@@ -36,7 +36,7 @@ def test_demo(default_model: Path) -> None:
 def test_doctor_passes(default_model: Path) -> None:
     result = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "160"})
     assert result.exit_code == 0, result.output
-    for line in ("settings", "socket", "model", "device", "lossless", "fill in the middle", "editors"):
+    for line in ("settings", "socket", "model", "memory", "device", "lossless", "fill in the middle", "editors"):
         assert line in result.stdout
     assert "bit-identical" in result.stdout
     assert "fail" not in result.stdout

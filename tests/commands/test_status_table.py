@@ -15,7 +15,7 @@ STATUS: dict[str, Any] = {
     "socket": "/run/s[1].sock", "clients": 2,
     "counters": {"requests": 3, "answered": 2, "superseded": 0, "cancelled": 0, "empty": 1, "cached": 1},
     "dictionary": {"documents": 12, "tokens": 34567, "bytes": 2_100_000, "excluded_documents": 0},
-    "acceptance": [],
+    "acceptance": [], "given_up": ["something"],
 }  # fmt: skip
 
 
@@ -57,6 +57,11 @@ def test_acceptance_is_the_share_of_all_checked_guesses_of_a_source() -> None:
     assert shown == "ngram 60 % of 100 checked guesses, other 100 % of 4 checked guesses"
 
 
-@pytest.mark.parametrize("missing", ["dictionary", "acceptance"])
+def test_what_was_given_up_for_want_of_memory() -> None:
+    assert "given up" not in rows(given_up=[])
+    assert rows(given_up=["a is 1 instead of 2", "no b"])["given up"] == "a is 1 instead of 2; no b"
+
+
+@pytest.mark.parametrize("missing", ["dictionary", "acceptance", "given_up"])
 def test_what_an_older_daemon_does_not_tell_has_no_row(missing: str) -> None:
-    assert missing not in rows(without=missing)
+    assert missing.replace("_", " ") not in rows(without=missing)

@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from completiond.complete.context_budget import ReadingTime
 from completiond.complete.request import Chunk, Completion, CompletionRequest
 from completiond.complete.service import LocalService
 from completiond.complete.service_protocol import SupersededError
-from completiond.config import CacheConfig, CompletionConfig
+from completiond.config import CacheConfig, CompletionConfig, PromptConfig
 from tests.complete.test_service import ANSWER, CONFIG, Gate, Opener, error_of, request, result_of, until
 from tests.complete.test_service import gate as gate
 from tests.complete.test_service import loading as loading
 from tests.complete.test_service import opener as opener
 from tests.complete.test_service import service as service
+from tests.e2e.harness import until as until_true
 from tests.fake_model import bytes_of, says
 
 
@@ -284,7 +286,7 @@ async def test_a_question_with_other_settings_is_not_joined(service: LocalServic
 @pytest.fixture
 def ahead(service: LocalService, monkeypatch: pytest.MonkeyPatch) -> LocalService:
     monkeypatch.setattr(service, "_config", CONFIG.model_copy(update={"cache": CacheConfig()}))
-    monkeypatch.setattr("completiond.complete.service.AHEAD_AFTER_S", 0.0)
+    monkeypatch.setattr("completiond.complete.quiet.QUIET_AFTER_S", 0.0)
     return service
 
 
@@ -325,7 +327,7 @@ async def test_nothing_is_written_ahead_of_nothing(ahead: LocalService, opener: 
 async def test_nothing_is_written_ahead_for_who_has_gone(
     ahead: LocalService, opener: Opener, goes: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("completiond.complete.service.AHEAD_AFTER_S", 0.05)
+    monkeypatch.setattr("completiond.complete.quiet.QUIET_AFTER_S", 0.05)
     await ahead.complete(request())
     ahead.close_document("me", "a.py") if goes == "document" else ahead.forget_client("me")
     num_passes = opener.target.num_passes
@@ -342,6 +344,47 @@ async def test_a_closed_document_stops_what_is_written_ahead(ahead: LocalService
     gate.allow(100)
     await ahead.complete(replace(request(document="b.py"), max_tokens=1))
     assert opener.target.num_passes <= num_passes + 2
+
+
+# A context that was not read as a whole
+
+
+@pytest.fixture
+def slow(service: LocalService, opener: Opener, monkeypatch: pytest.MonkeyPatch) -> LocalService:
+    """On a machine that is said to read ten tokens in the time there is."""
+    prompt = PromptConfig(prefix_tokens=200, suffix_tokens=16, max_read_ms=100)
+    monkeypatch.setattr(opener.completer, "config", CONFIG.model_copy(update={"prompt": prompt}))
+    opener.completer.reading = ReadingTime(10.0)
+    monkeypatch.setattr(opener.completer.reading, "observe", lambda num_tokens, pass_ms: None)
+    monkeypatch.setattr("completiond.complete.quiet.QUIET_AFTER_S", 0.0)
+    return service
+
+
+LONG = "a = 1\n" * 30
+
+
+async def test_the_rest_of_the_context_is_read_in_a_quiet_moment(slow: LocalService, opener: Opener) -> None:
+    first = await slow.complete(request(prefix=LONG))
+    assert first.context_share < 1.0
+    held = opener.completer.kv
+    await until_true(lambda: held.num_tokens > len(LONG) and slow._worker._jobs.empty())
+    assert slow._answers.is_idle, "and nothing is written ahead where that is turned off"
+    second = await slow.complete(replace(request(prefix=LONG), max_tokens=9))
+    assert second.context_share == 1.0
+    assert second.prompt_tokens - second.cached_tokens == 1
+
+
+async def test_who_asks_does_not_wait_until_all_is_read(slow: LocalService, opener: Opener, gate: Gate) -> None:
+    gate.allow(len(ANSWER) + 2)
+    await slow.complete(request(prefix=LONG))
+    await until(gate.waiting)  # in the second piece of the rest
+    num_passes = opener.target.num_passes
+    other = asyncio.create_task(slow.complete(request(prefix=LONG + "b")))
+    await asyncio.sleep(0.01)
+    gate.allow(100)
+    answer = await result_of(other)
+    assert answer.text == ANSWER
+    assert opener.target.num_passes - num_passes <= 1 + answer.passes
 
 
 # In lines

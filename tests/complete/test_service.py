@@ -17,7 +17,7 @@ from completiond.complete.request import Chunk, Completion, CompletionRequest, S
 from completiond.complete.service import LocalService
 from completiond.complete.service_protocol import SupersededError
 from completiond.config import CacheConfig, Config, ModelConfig
-from completiond.errors import CompletiondError, ModelMissingError, NotReadyError, UsageError
+from completiond.errors import CompletiondError, MemoryFullError, ModelMissingError, NotReadyError, UsageError
 from completiond.paths import Paths
 from tests.fake_model import FakeTarget, bytes_of, fake_model, says
 
@@ -242,16 +242,19 @@ async def test_a_request_that_cannot_be_served_says_so_and_the_next_one_is_serve
     assert (await service.complete(request())).text == ANSWER
 
 
+@pytest.mark.parametrize(
+    ("error", "kind"), [(ZeroDivisionError("oops"), ZeroDivisionError), (MemoryError("no memory"), MemoryFullError)]
+)
 async def test_an_error_of_the_engine_reaches_the_request_and_the_next_one_is_served(
-    service: LocalService, opener: Opener
+    service: LocalService, opener: Opener, error: Exception, kind: type[Exception]
 ) -> None:
     def fail() -> None:
         opener.target.before_pass = lambda: None
-        raise MemoryError("no memory")
+        raise error
 
     opener.target.before_pass = fail
 
-    with pytest.raises(MemoryError):
+    with pytest.raises(kind):
         await service.complete(request())
     assert (await service.complete(request())).text == ANSWER
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
+from tokenizers import Tokenizer
 
 from completiond.config import ModelConfig
 from completiond.engine.load import choose_device, choose_dtype, choose_threads, load_model
+from completiond.engine.out_of_memory import is_out_of_memory
 from completiond.errors import ConfigError, ModelCorruptError, ModelUnsupportedError
 from tests.engine.random_models import make_folder
+from tests.train.small import make_model
 
 LOAD = """
 import resource, signal, sys
@@ -27,6 +32,23 @@ try:
     load_model(Path(sys.argv[1]), ModelConfig(device="cpu"), Path(sys.argv[2]), lambda share, what: None)
 except CompletiondError as error:
     print(type(error).__name__, error)
+"""
+
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+from completiond.config import ModelConfig
+from completiond.engine.load import load_model
+from completiond.engine.out_of_memory import is_out_of_memory
+def limit(size):
+    if not size.preparing:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (1 << 20), resource.RLIM_INFINITY))
+try:
+    load_model(Path(sys.argv[1]), ModelConfig(device="cpu"), Path(sys.argv[2]), lambda *_: None, limit)
+except Exception as error:
+    print(type(error).__name__, is_out_of_memory(error))
 """
 
 
@@ -95,6 +117,36 @@ def test_a_full_disk_says_so_and_leaves_nothing(tmp_path: Path) -> None:
     assert "COMPLETIOND_CACHE_DIR" in result.stdout
     assert [path for path in scratch.iterdir() if path.is_dir()] == []
     assert load(folder, scratch), "with room again it works"
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the kernel does not say how large a process is")
+def test_memory_that_runs_out_is_an_error_of_its_own(tmp_path: Path) -> None:
+    """A real process with too little address space to map the prepared file."""
+    folder, scratch = make_model(tmp_path / "model", intermediate_size=4096), tmp_path / "prepared"
+    command = [sys.executable, "-c", LIMITED, str(folder), str(scratch)]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    kind, is_out_of_memory = result.stdout.split()
+    assert (kind != "ModelCorruptError", is_out_of_memory) == (True, "True")
+    assert len(list(scratch.glob("*/model.safetensors"))) == 1
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OSError(errno.ENOMEM, "Cannot allocate memory")])
+def test_memory_that_runs_out_is_not_taken_for_damage(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, scratch = make_folder(tmp_path / "model", "qwen2"), tmp_path / "prepared"
+    first = load(folder, scratch)
+
+    def from_file(file: str) -> Tokenizer:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr("completiond.engine.load.Tokenizer", SimpleNamespace(from_file=from_file))
+        with pytest.raises(ValueError, match=r"tokenizer\.json") as caught:
+            load(folder, scratch)
+    assert is_out_of_memory(caught.value)
+    assert list(scratch.glob("*/model.safetensors")), "still there"
+    assert load(folder, scratch) == first
 
 
 def test_pickles_are_never_read(tmp_path: Path) -> None:

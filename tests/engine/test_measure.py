@@ -24,10 +24,11 @@ def make_target() -> FakeTarget:
 def test_each_size_is_measured_behind_a_context(max_tokens: int, sizes: list[int]) -> None:
     target = make_target()
 
-    costs = measure_costs(target, max_tokens)
+    costs, read_ms = measure_costs(target, max_tokens)
 
     assert list(costs.as_dict()) == sizes
     assert costs.max_tokens == max_tokens
+    assert 0.0 < read_ms < float("inf")
     assert all(0.0 < ms < float("inf") for ms in costs.as_dict().values())
     assert target.pass_sizes == [CONTEXT_TOKENS, *sizes * ROUNDS]
 
@@ -43,10 +44,11 @@ def test_larger_passes_of_a_target_that_takes_longer_for_them_cost_more(monkeypa
 
     monkeypatch.setattr(time, "perf_counter", lambda: now_s)
     target.before_pass = before_pass
-    costs = measure_costs(target, 8)
+    costs, read_ms = measure_costs(target, 8)
 
     assert all(smaller < larger for smaller, larger in pairwise(costs.as_dict().values()))
     assert costs.pass_ms(1) == pytest.approx(5.0)
+    assert read_ms == pytest.approx(10.0 / CONTEXT_TOKENS)
 
 
 def test_a_long_context_is_read_in_pieces_and_once() -> None:

@@ -33,7 +33,7 @@ class Clock:
         return self.seconds
 
 
-def make_model(folder: Path, tied: bool = True) -> Path:
+def make_model(folder: Path, tied: bool = True, intermediate_size: int = 96, max_positions: int = 512) -> Path:
     """A Hugging Face folder with random weights, whose tokenizer has bytes and fill-in-the-middle tokens."""
     generator = torch.Generator().manual_seed(5)
 
@@ -54,7 +54,8 @@ def make_model(folder: Path, tied: bool = True) -> Path:
         for name, rows, columns in (
             ("self_attn.q_proj", HIDDEN, HIDDEN), ("self_attn.k_proj", HIDDEN // 2, HIDDEN),
             ("self_attn.v_proj", HIDDEN // 2, HIDDEN), ("self_attn.o_proj", HIDDEN, HIDDEN),
-            ("mlp.gate_proj", 96, HIDDEN), ("mlp.up_proj", 96, HIDDEN), ("mlp.down_proj", HIDDEN, 96),
+            ("mlp.gate_proj", intermediate_size, HIDDEN), ("mlp.up_proj", intermediate_size, HIDDEN),
+            ("mlp.down_proj", HIDDEN, intermediate_size),
         ):  # fmt: skip
             tensors[f"{layer}.{name}.weight"] = product(rows, columns)
         tensors[f"{layer}.input_layernorm.weight"] = norm()
@@ -63,9 +64,9 @@ def make_model(folder: Path, tied: bool = True) -> Path:
     save_file(tensors, folder / "model.safetensors")
     fake_tokenizer().save(str(folder / "tokenizer.json"))
     config = {
-        "model_type": "llama", "hidden_size": HIDDEN, "intermediate_size": 96, "num_hidden_layers": LAYERS,
-        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "vocab_size": VOCAB,
-        "max_position_embeddings": 512, "tie_word_embeddings": tied, "eos_token_id": EOS,
+        "model_type": "llama", "hidden_size": HIDDEN, "intermediate_size": intermediate_size,
+        "num_hidden_layers": LAYERS, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
+        "vocab_size": VOCAB, "max_position_embeddings": max_positions, "tie_word_embeddings": tied, "eos_token_id": EOS,
     }  # fmt: skip
     (folder / "config.json").write_text(json.dumps(config))
     return folder

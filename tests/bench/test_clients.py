@@ -1,0 +1,33 @@
+"""What two clients wait for each other, on a model that writes by script."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from completiond.bench.clients import clients_table, measure_clients
+from completiond.complete.service import LocalService
+from completiond.config import CacheConfig
+from tests.complete.test_service import ANSWER, CONFIG, Opener, request
+from tests.complete.test_service import loading as loading
+from tests.complete.test_service import opener as opener
+from tests.complete.test_service import service as service
+
+
+async def test_each_figure_is_measured_with_texts_that_no_cache_knows(
+    service: LocalService, opener: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = CacheConfig(ahead=False, results=False)
+    monkeypatch.setattr(service, "_config", CONFIG.model_copy(update={"cache": cache}))
+    opener.target.before_pass = lambda: time.sleep(0.005)  # as a real model's passes do
+    requests = [replace(request(), prefix=prefix) for prefix in ("abc = ", "if x:\n    ", "return ")]
+    run = await measure_clients(service, requests)
+    assert [len(values) for values in (run.alone_ms, run.together_ms, run.warm_alone_ms)] == [6, 6, 6]
+    assert [len(values) for values in (run.warm_together_ms, run.superseded_ms, run.freed_ms)] == [6, 3, 3]
+    assert min(*run.alone_ms, *run.together_ms, *run.superseded_ms) > 0.0
+    figures = run.as_json()
+    assert figures["ratio"] == max(both / one for both, one in zip(run.together_ms, run.alone_ms, strict=True))
+    assert clients_table(run).row_count == 6
+    assert (await service.complete(request())).text == ANSWER, "the service is as it was"
