@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -118,6 +119,7 @@ def fake_shapes(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         return {"passed": results[name], "seconds": 10.0}
 
     monkeypatch.setattr(gpu, "run_shape", run)
+    monkeypatch.setattr(gpu, "time", SimpleNamespace(perf_counter=lambda: 0.0))  # a busy machine is no reason
     monkeypatch.setattr(gpu, "copy_bytes_per_s", lambda device: 1e9)
     monkeypatch.setattr(gpu, "_write_shape", lambda name, shape: None)
     monkeypatch.setattr(gpu, "free_bytes", lambda device: 10**12)
