@@ -18,7 +18,7 @@ from completiond import __version__
 from completiond.client import connect
 from completiond.commands.errors import reports_errors
 from completiond.config import Config, load_config
-from completiond.engine.out_of_memory import MEMORY_ADVICE
+from completiond.engine.out_of_memory import MEMORY_ADVICE, is_out_of_memory
 from completiond.errors import CompletiondError, DaemonUnreachableError
 from completiond.models.disk import format_bytes
 from completiond.models.resolve import resolve
@@ -88,6 +88,10 @@ def _attempt(name: str, check: Callable[[], Finding]) -> Iterator[Finding]:
         yield check()
     except CompletiondError as error:
         yield Finding(name, False, error.message, error.advice)
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        yield Finding(name, False, "memory ran out during this check, which takes more than serving", MEMORY_ADVICE)
 
 
 def _socket(paths: Paths) -> Finding:
@@ -141,8 +145,8 @@ def _engine(config: Config, paths: Paths) -> Iterator[Finding]:
         return
     yield _memory(completer)
     yield _device(completer)
-    yield _exactness(completer)
-    yield _fill(completer)
+    yield from _attempt("lossless", lambda: _exactness(completer))
+    yield from _attempt("fill in the middle", lambda: _fill(completer))
 
 
 def _memory(completer: Completer) -> Finding:

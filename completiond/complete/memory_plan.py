@@ -104,8 +104,9 @@ def _given_up(asked: Config, fitted: Config) -> Iterator[str]:
 
 
 def _refusal(config: Config, size: ModelSize, least: MemoryNeed, available: int) -> MemoryFullError:
-    found = f"and {format_bytes(available)} are available."
-    if least.needed_bytes - available <= least.drafter:
+    missing = least.needed_bytes - available
+    found = f"and {format_bytes(available)} are available, {format_bytes(missing)} too few."
+    if missing <= least.drafter:
         return MemoryFullError(
             f"spec.drafter is {config.spec.drafter}, with which {config.model.name} takes {least}, {found}",
             'Set spec.drafter to "auto", which does without a drafting model when memory is short.',

@@ -15,6 +15,8 @@ __all__ = ["ModelSize"]
 ELEMENT_BYTES = {"int8": 1, "bfloat16": 2, "float32": 4}
 TOKENIZER_BYTES_PER_TOKEN = 600
 """Measured: 85 MB for a vocabulary of 151,936."""
+LOGITS_ROWS = 32
+"""As many tokens are checked in a pass, unless the settings say otherwise; their logits are there twice for a while."""
 RUNTIME_BYTES = 32_000_000
 """What torch and the libraries around it take when they are first used. Measured: 20 MB."""
 
@@ -62,6 +64,7 @@ class ModelSize:
         weights += vectors * per_number + embedding * (2 if is_int8 else per_number)
         largest = max(embedding, *(rows * columns for rows, columns in products))
         a_pass = PREFILL_CHUNK_TOKENS * (3 * middle + 4 * hidden + 2 * qkv) * per_number
+        a_pass += LOGITS_ROWS * shape.vocab_size * 2 * 4
         return cls(
             device, dtype_name, weights,
             preparing=RUNTIME_BYTES + weights + preparing_per_weight * largest if preparing_per_weight else 0,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from completiond.commands.doctor import _memory
+import pytest
+import torch
+
+from completiond.commands.doctor import Finding, _attempt, _memory
 from completiond.complete.completer import Completer
 from completiond.complete.memory_need import MemoryNeed
 from completiond.complete.memory_plan import MemoryPlan
@@ -26,3 +29,15 @@ def test_what_is_needed_and_what_was_given_up() -> None:
 
     completer.memory = replace(plan, available_bytes=None)
     assert _memory(completer).detail.endswith("an unknown amount was available")
+
+
+def test_a_check_for_which_memory_runs_out_fails_and_the_next_is_made() -> None:
+    def allocate_all() -> Finding:
+        torch.empty(1 << 58, dtype=torch.uint8)
+        raise AssertionError("there is no such machine")
+
+    (found,) = _attempt("lossless", allocate_all)
+    assert (found.passed, found.name) == (False, "lossless")
+    assert "memory ran out" in found.detail
+    with pytest.raises(ZeroDivisionError):
+        list(_attempt("lossless", lambda: 1 // 0))  # type: ignore[arg-type,return-value]
