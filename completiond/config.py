@@ -64,7 +64,7 @@ class PromptConfig(_Section):
     prefix_tokens: int = Field(768, ge=16, le=65536)
     suffix_tokens: int = Field(256, ge=0, le=65536)
     max_read_ms: int = Field(
-        1500,
+        2000,
         ge=0,
         le=600000,
         description="Read less at first where all would take longer than this, and the rest in a quiet moment; 0: all.",

@@ -37,9 +37,9 @@ CACHES_OFF = {f"COMPLETIOND_CACHE_{key}": value for key, value in (("RESULTS", "
 class TypingFigures:
     """Of all pieces with the same settings. ``answers_ms``: from key to answer, for requests that were answered;
     ``first_ms``: the same for the first key of each piece, with nothing of it in any cache; ``through_ms``: for keys
-    that went along with what was shown; ``stop_ms``: from a cancellation to its answer. ``token_ms`` and
-    ``cold_token_ms``: from key to the first text, where the server tells it on the way: of later keys that did not go
-    along with what was shown, and of first ones.
+    that went along with what was shown; ``stop_ms``: from a cancellation to its answer. From key to the first text,
+    where the server tells it on the way: ``token_ms`` of later keys that did not go along with what was shown,
+    ``along_token_ms`` of those that did, ``cold_token_ms`` of first ones.
     """
 
     name: str
@@ -48,12 +48,18 @@ class TypingFigures:
     through_ms: list[float] = field(default_factory=list)
     stop_ms: list[float] = field(default_factory=list)
     token_ms: list[float] = field(default_factory=list)
+    along_token_ms: list[float] = field(default_factory=list)
     cold_token_ms: list[float] = field(default_factory=list)
     keys: int = 0
     accepted_chars: int = 0
     typed_chars: int = 0
     counters: dict[str, int] = field(default_factory=dict)
     work: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def warm_token_ms(self) -> list[float]:
+        """From every later key to the first text that came for it."""
+        return [*self.token_ms, *self.along_token_ms]
 
     def as_json(self) -> dict[str, Any]:
         """What the table shows, and the counts it is made of."""
@@ -70,6 +76,7 @@ class TypingFigures:
             **{f"token_p{share}_ms": _percentile(self.token_ms, share) for share in (50, 95)},
             "tokens_told": len(self.token_ms),
             "cold_token_p50_ms": _percentile(self.cold_token_ms, 50),
+            **{f"warm_token_p{share}_ms": _percentile(self.warm_token_ms, share) for share in (50, 95)},
             "cached_share": self.counters["cached"] / answered,
             "accepted_chars": self.accepted_chars,
             "typed_chars": self.typed_chars,
@@ -149,6 +156,8 @@ class _Session:
             if not self._accept():
                 self._type(self._piece.text[len(self._done)])
             self._ask(is_first=self._version == 1)
+            if self._version == 1:  # who has just come to a place waits for what there is
+                await asyncio.gather(*self._asked)
         await asyncio.gather(*self._asked)  # one that failed is told
         self._client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(self._uri)))
 
@@ -159,9 +168,9 @@ class _Session:
         now = time.perf_counter()
         if not self._is_told:
             self._is_told = True
-            times = self._figures.cold_token_ms if version == 1 else self._figures.token_ms
-            if not self._goes_along:
-                times.append((now - self._asked_s) * 1e3)
+            figures = self._figures
+            times = figures.along_token_ms if self._goes_along else figures.token_ms
+            (figures.cold_token_ms if version == 1 else times).append((now - self._asked_s) * 1e3)
             self._shown = (text, now)
         elif self._shown is not None:
             self._shown = (text, self._shown[1])

@@ -14,7 +14,7 @@ from completiond.complete.prompt import Prompt, PromptBudget
 
 __all__ = ["LEVELS", "ReadingTime", "fit_prompt"]
 
-LEVELS = (1.0, 0.75, 0.5, 0.25, 0.125)
+LEVELS = (1.0, 0.5, 0.25, 0.125)
 """Sizes of context, as shares of what the settings want: few, because another size begins at another line, and is then
 read from its first token. Chosen, not measured.
 """

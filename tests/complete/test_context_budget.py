@@ -27,7 +27,7 @@ def build(budget: PromptBudget) -> Prompt:
 
 
 @pytest.mark.parametrize(
-    ("max_read_ms", "share"), [(9600, 1.0), (9599, 0.75), (7200, 0.75), (4800, 0.5), (2399, 0.125), (1, 0.125)]
+    ("max_read_ms", "share"), [(9600, 1.0), (9599, 0.5), (4800, 0.5), (2400, 0.25), (2399, 0.125), (1, 0.125)]
 )
 def test_as_much_is_read_as_can_be_read_in_time_but_never_nothing(max_read_ms: float, share: float) -> None:
     prompt = fit_prompt(build, MOST, lambda prompt: len(prompt.token_ids), ReadingTime(10.0), max_read_ms)
