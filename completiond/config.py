@@ -117,7 +117,7 @@ class CacheConfig(_Section):
     results: bool = Field(True, description="Serve what is typed along, or asked for again, from finished answers.")
     ahead: bool = Field(True, description="While nothing is asked for, write what would follow an accepted answer.")
     suffix: Literal["auto", "shift", "exact"] = Field(
-        "exact",
+        "auto",
         description="While typing, move what was read of the text behind the cursor (shift), or read it again (exact);"
         " auto: shift on a CPU.",
     )

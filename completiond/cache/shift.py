@@ -122,7 +122,9 @@ class SuffixShift:
         length = common_length(origin.prompt_ids[origin.block.start : origin.block.stop], prompt_ids[block.start :])
         length = min(length, len(block))
         before, before_then = prompt_ids[: block.start], origin.prompt_ids[: origin.block.start]
+        # What has not changed is the text up to the cursor, and what is behind it but read anew with every key.
         same = common_length(before, before_then)
+        same += common_length(before[same:][::-1], before_then[same:][::-1])
         num_changed = len(before) - same + len(before_then) - same
         if num_changed == 0 and self._kv.moved_from is None:
             return None  # it lies where it was read
