@@ -20,6 +20,7 @@ from completiond.complete.service import RETRY_AFTER_S
 from completiond.errors import DaemonUnreachableError
 from completiond.lsp.inline import PARTIAL
 from completiond.paths import Paths
+from completiond.spec.drafter_names import DRAFTERS
 from tests.e2e.harness import EMPTY, Editor, RpcError, inline_params, kill_daemon
 from tests.e2e.test_editors import language_client
 
@@ -124,6 +125,28 @@ async def test_a_suggestion_that_is_typed_along_or_come_back_to_takes_no_pass(
         assert len(text(await editor.complete(uri, 2, 11))) == 1
         values = await asyncio.to_thread(status, paths)
         assert values["counters"]["cached"] == 6, "another text"
+
+
+async def test_every_drafter_runs_on_the_default_model_and_changes_nothing(
+    paths: Paths, fresh_environment: dict[str, str]
+) -> None:
+    """What each needs comes with it; the configured one is what ``auto`` stands for."""
+    lines = "".join(f"        self.field_{name} = field_{name}\n" for name in "abcdef")
+    question = {"prefix": f"class Record:\n    def fill(self):\n{lines}        self.", "suffix": "\n", "maxTokens": 24}
+    texts, drafted = {}, {}
+    async with Editor.on_program(*SHIM, env={**fresh_environment, "COMPLETIOND_SPEC_DRAFTER": "medusa"}) as editor:
+        await editor.initialize()
+        await until_loaded(paths)
+        for name in DRAFTERS:
+            answer = await editor.request("completiond/complete", {**question, "drafter": name})
+            texts[name], drafted[name] = answer["text"], answer["by_drafter"].keys()
+    assert texts["none"]
+    assert set(texts.values()) == {texts["none"]}
+    assert drafted["none"] == set()
+    assert drafted["ngram"] == {"ngram"}
+    for name in ("eagle", "medusa", "draft"):
+        assert drafted[name] <= {name}, "one with steps of its own is asked only while it pays"
+    assert drafted["auto"] <= {"medusa"}
 
 
 async def test_a_suggestion_grows_where_the_client_can_show_it(
