@@ -6,8 +6,10 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["available_bytes", "available_on"]
 
@@ -42,6 +44,8 @@ def available_on(device: torch.device, mapped_bytes: int = 0) -> int | None:
     """
     if device.type != "cuda":
         return available_bytes(mapped_bytes=mapped_bytes)
+    import torch  # late: the command line reads this module for every verb
+
     unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     return torch.cuda.mem_get_info(device)[0] + unused
 

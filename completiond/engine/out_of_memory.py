@@ -10,7 +10,14 @@ __all__ = ["MEMORY_ADVICE", "is_out_of_memory"]
 
 MEMORY_ADVICE = "Close other programs, or choose a smaller model: `completiond model list`."
 
-_TEXTS = ("out of memory", "can't allocate memory", "cannot allocate memory", "not enough memory", "bad_alloc")
+_TEXTS = (
+    "out of memory",
+    "can't allocate memory",
+    "cannot allocate memory",
+    "not enough memory",
+    "bad_alloc",
+    "could not create a primitive",
+)
 """What torch's allocators, oneDNN and safetensors write; their errors are of no class of their own on a CPU."""
 
 
