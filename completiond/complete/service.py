@@ -214,6 +214,9 @@ class LocalService:
 
     def close_document(self, client_id: str, document_id: str) -> None:
         """See Service.close_document."""
+        if (stream := self._streams.get((client_id, document_id))) is not None:
+            stream.put(SupersededError())
+            self._answers.leave(stream)
         self._answers.forget(client_id, document_id)
         self._quiet.drop(client_id, document_id)
         self._tell(lambda documents: documents.close((client_id, document_id)))

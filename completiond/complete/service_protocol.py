@@ -77,7 +77,7 @@ class Service(Protocol):
         """A client edited a document it has open."""
 
     def close_document(self, client_id: str, document_id: str) -> None:
-        """A client closed a document: forget all of its text."""
+        """A client closed a document: forget all of its text. Who waits for an answer in it gets a SupersededError."""
 
     def forget_client(self, client_id: str) -> None:
         """Cancel all that a client that has gone away asked for, and close its documents."""

@@ -80,14 +80,19 @@ async def test_a_closed_document_is_forgotten(service: LocalService) -> None:
     assert (await service.complete(request(document="b.py"))).served_from == "engine"
 
 
-async def test_what_ends_after_its_document_was_closed_is_not_kept(service: LocalService, gate: Gate) -> None:
+async def test_an_answer_in_a_document_that_is_closed_stops_and_is_not_kept(
+    service: LocalService, opener: Opener, gate: Gate
+) -> None:
     gate.allow(1)
     running = asyncio.create_task(service.complete(request()))
     await until(gate.waiting)
     service.close_document("me", "a.py")
+    assert isinstance(await error_of(running), SupersededError)
+    num_passes = opener.target.num_passes
     gate.allow(100)
-    assert (await result_of(running)).text == ANSWER
-    assert (await service.complete(request())).served_from == "engine"
+    answer = await service.complete(request())
+    assert (answer.text, answer.served_from) == (ANSWER, "engine")
+    assert opener.target.num_passes - num_passes <= 1 + answer.passes
 
 
 async def test_a_file_that_came_to_be_excluded_is_not_answered_from_memory(
