@@ -165,7 +165,7 @@ class Completer:
         max_tokens = self.config.completion.max_tokens if request.max_tokens is None else request.max_tokens
         if max_tokens < 1:
             raise UsageError(f"max_tokens is {max_tokens}.", "Use a positive number.")
-        prompt = written.prompt = written.prompt or self.prompt(request, max_tokens)
+        prompt = written.prompt = written.prompt or self.prompt(request, max_tokens, whole=not request.may_read_less)
         if self.policy is not None:
             self.policy.take_decisions()  # an answer that was broken off leaves its own behind
         drafter = self.drafters.get(request.drafter, self._draft_text(request))

@@ -55,6 +55,10 @@ class CompletionRequest:
     explain: bool = False
     in_lines: bool = False
     """After ``completion.deadline_ms``, the lines that are whole are answer enough, as soon as there is one."""
+    may_read_less: bool = False
+    """Where reading all of the context would take longer than ``prompt.max_read_ms``: who stays has the rest read in a
+    quiet moment.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,7 @@ async def _items(ls: CompletionServer, call: InlineCompletionCall) -> list[types
         client_id=ls.client_id,
         document_id=document.uri,
         in_lines=not partial,  # who is told on the way needs no deadline
+        may_read_less=True,
     )
     # An empty range at the cursor: Neovim draws a non-empty one over the text to the right.
     cursor = document.position_at(len(prefix))

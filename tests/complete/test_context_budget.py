@@ -35,6 +35,11 @@ def test_as_much_is_read_as_can_be_read_in_time_but_never_nothing(max_read_ms: f
     assert (len(prompt.prefix_ids), len(prompt.suffix_ids)) == (800 * share, 160 * share)
 
 
+def test_who_does_not_stay_has_all_read_at_once() -> None:
+    completer, _ = completer_for()
+    assert run(completer, replace(REQUEST, may_read_less=False)).context_share == 1.0
+
+
 def test_what_the_cache_holds_takes_no_time() -> None:
     prompt = fit_prompt(build, MOST, lambda prompt: 1, ReadingTime(1000.0), 1000.0)
     assert prompt.context_share == 1.0
@@ -78,7 +83,9 @@ CONFIG = Config(
     prompt=PromptConfig(prefix_tokens=400, suffix_tokens=200, max_read_ms=1500),
     completion=CompletionConfig(max_tokens=20),
 )
-REQUEST = CompletionRequest("".join(f"a{n} = {n}\n" for n in range(90)), "\nx = 1" * 90, drafter="none")
+REQUEST = CompletionRequest(
+    "".join(f"a{n} = {n}\n" for n in range(90)), "\nx = 1" * 90, drafter="none", may_read_less=True
+)
 
 
 class Steady(ReadingTime):

@@ -369,22 +369,25 @@ LONG = "a = 1\n" * 30
 
 
 async def test_the_rest_of_the_context_is_read_in_a_quiet_moment(slow: LocalService, opener: Opener) -> None:
-    first = await slow.complete(request(prefix=LONG))
+    first = await slow.complete(replace(request(prefix=LONG), may_read_less=True))
     assert first.context_share < 1.0
     held = opener.completer.kv
     await until_true(lambda: held.num_tokens > len(LONG) and slow._worker._jobs.empty())
     assert slow._answers.is_idle, "and nothing is written ahead where that is turned off"
-    second = await slow.complete(replace(request(prefix=LONG), max_tokens=9))
+    second = await slow.complete(replace(request(prefix=LONG), max_tokens=9, may_read_less=True))
     assert second.context_share == 1.0
     assert second.prompt_tokens - second.cached_tokens == 1
 
 
-async def test_who_asks_does_not_wait_until_all_is_read(slow: LocalService, opener: Opener, gate: Gate) -> None:
+async def test_who_asks_does_not_wait_until_all_is_read(
+    slow: LocalService, opener: Opener, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gate.allow(len(ANSWER) + 2)
-    await slow.complete(request(prefix=LONG))
+    await slow.complete(replace(request(prefix=LONG), may_read_less=True))
     await until(gate.waiting)  # in the second piece of the rest
+    monkeypatch.setattr("completiond.complete.quiet.QUIET_AFTER_S", 60.0)  # of the second answer nothing is read on
     num_passes = opener.target.num_passes
-    other = asyncio.create_task(slow.complete(request(prefix=LONG + "b")))
+    other = asyncio.create_task(slow.complete(replace(request(prefix=LONG + "b"), may_read_less=True)))
     await asyncio.sleep(0.01)
     gate.allow(100)
     answer = await result_of(other)
