@@ -77,11 +77,11 @@ def generate(
     drafter.begin(prompt_ids, cached_tokens, move)
     start, moved_tokens = cached_tokens, 0
     if shift is not None and move is not None:
-        yield from _read(target, kv, drafter, prompt_ids[start : move.start], cached_tokens)
+        yield from _read(target, kv, drafter, prompt_ids[start : move.start], cached_tokens, PREFILL_CHUNK_TOKENS)
         shift.place(move)
         start, moved_tokens = move.end, move.length
     num_whole = (len(prompt_ids) - 1 - start) // PREFILL_CHUNK_TOKENS * PREFILL_CHUNK_TOKENS
-    yield from _read(target, kv, drafter, prompt_ids[start : start + num_whole], cached_tokens)
+    yield from _read(target, kv, drafter, prompt_ids[start : start + num_whole], cached_tokens, PREFILL_CHUNK_TOKENS)
     pending = list(prompt_ids[start + num_whole :])
     num_emitted = 0
 
@@ -158,7 +158,7 @@ def _read(
     drafter: Drafter,
     token_ids: Sequence[int],
     cached_tokens: int,
-    piece_tokens: int = PREFILL_CHUNK_TOKENS,
+    piece_tokens: int,
 ) -> Iterator[Step]:
     """Read a part of the prompt, piece by piece."""
     for begin in range(0, len(token_ids), piece_tokens):

@@ -49,6 +49,7 @@ class Gate:
         """From now on, this many passes and no more."""
         with self._changed:
             self._allowed = num_passes
+            self.waiting.clear()  # now, not when the engine's thread has noticed: who waits for it next means the next
             self._changed.notify_all()
 
 
