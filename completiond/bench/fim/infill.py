@@ -85,12 +85,15 @@ class InfillServer:
         try:
             return json.loads(body)
         except ValueError as error:
-            raise self._nonsense(f"no JSON: {body[:200].decode(errors='replace')}") from error
+            text = body[:200].decode(errors="backslashreplace")
+            shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+            raise self._nonsense(f"no JSON: {shown}") from error
 
     def _refusal(self, error: urllib.error.HTTPError) -> CompletiondError:
         """With the server's own words, if it has any."""
         try:
-            text = json.loads(error.read(_MAX_REPLY_BYTES))["error"]["message"]
+            said = json.loads(error.read(_MAX_REPLY_BYTES))["error"]
+            text = said if isinstance(said, str) else said["message"]
         except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
             text = error.reason
         return CompletiondError(

@@ -67,7 +67,9 @@ UNSUPPORTED = json.dumps({"error": {"code": 501, "message": "Infill is not suppo
     [
         (501, UNSUPPORTED, "refuses with status 501: Infill is not supported by this model."),
         (404, b"<html>", "refuses with status 404: Not Found."),
-        (503, b'{"error": "busy"}', "refuses with status 503: Service Unavailable."),
+        (503, b'{"error": "busy"}', "refuses with status 503: busy."),
+        (503, b'{"error": 3}', "refuses with status 503: Service Unavailable."),
+        (200, b"\x1b[31mred", r"answers no JSON: \x1b[31mred."),
         (200, b"<html>welcome</html>", "answers no JSON: <html>welcome</html>."),
         (200, b"\xff\xfe", "answers no JSON"),
         (200, b"", "answers no JSON"),
