@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from completiond.complete.place import Place
 from completiond.complete.request import Chunk, Span
+from completiond.complete.shape import Shape
 from completiond.complete.stops import check, finish
 from completiond.complete.tokens import TextTokenizer
 
@@ -22,6 +23,7 @@ class Answer:
         self._stop_ids = tokenizer.stop_ids
         self._stream = tokenizer.stream()
         self._place = place
+        self._shape = Shape(place)
         self._pieces: list[str] = []
         self.sources: list[str] = []
         self._text = ""
@@ -34,9 +36,7 @@ class Answer:
         """Take the next token; a reason means that the answer ends here (with ``eos`` the token is not part of it)."""
         if token_id in self._stop_ids:
             return "eos"
-        piece = self._stream.push(token_id).replace("\r", "")  # inside, lines end with \n only
-        if not self._text and self._place.drops_margin:
-            piece = piece.lstrip(" \t")
+        piece = self._shape.push(self._stream.push(token_id))
         self.token_ids.append(token_id)
         self._pieces.append(piece)
         self._text += piece
@@ -70,6 +70,10 @@ class Answer:
 
     def close(self, reason: str) -> Chunk | None:
         """End the answer for ``reason`` and return the rest of its text, or None; ``token_ids`` is cut to match."""
+        if self._end is None and self._pieces:
+            held = self._shape.flush()
+            self._pieces[-1] += held
+            self._text += held
         text = self._text if self._end is None else self._text[: self._end]
         self._text = finish(text, self._place, reason)
         length = 0

@@ -4,62 +4,150 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import accumulate
+from dataclasses import dataclass
 
-from completiond.complete.layout import CLOSERS, OPENERS, brackets, closes, indent_columns, is_telling, may_close, opens
+from completiond.complete.answer_lines import AnswerLines
+from completiond.complete.below import CLAUSES, cannot_precede, is_clause, is_misplaced_clause, repeats_below
+from completiond.complete.layout import (
+    CLOSERS,
+    OPENERS,
+    brackets,
+    closes,
+    indent_columns,
+    is_telling,
+    may_close,
+    opens,
+    without_comment,
+)
 from completiond.complete.place import Place
 from completiond.complete.verdict import Verdict
 
-__all__ = ["check_block"]
+__all__ = ["check_block", "without_bare_head"]
 
 LABELS = ("case", "default", "private", "protected", "public")
 """Words that begin a line inside braces and yet often stand as far left as the line that opened them."""
 MAX_REPEATS = 3
+MAX_LINES_AHEAD = 8
+"""Chosen: so many lines are written to see whether they come to the text below, behind a place that may be the end."""
 
 _PYTHON_HEAD = re.compile(
     r"\s*(?:async|case|class|def|elif|else|except|finally|for|if|match|try|while|with)\b.*:$", re.DOTALL
 )
 
+_FUNCTION_HEAD = re.compile(r"\s*(?:(?:async\s+)?def\b|class\b|\))")
+"""The last line of a head of several lines begins with its bracket."""
+
 
 def check_block(text: str, place: Place) -> Verdict:
-    """Judge an answer at the end of a line or on a blank one, line by line; the reasons are those of stops.py."""
-    lines = (place.left + text).split("\n")
-    first = next((index for index, line in enumerate(lines) if line.strip()), len(lines))
-    # ends[i] is where line i - 1 ends in the answer: the answer without line i and all after it.
-    ends = [max(0, end) for end in accumulate((len(line) + 1 for line in lines), initial=-1 - len(place.left))]
-    for index in range(first, len(lines)):
-        done = index + 1 < len(lines)
-        if not lines[index].strip():
+    """Judge an answer at the end of a line or on a blank one, line by line; the reasons are those of stops.py.
+
+    Where a line says that the answer has come to its end, it may be looked further: what comes to the text below ends
+    there, and all of it was the answer. What does not is cut where the first doubt arose.
+    """
+    answer = AnswerLines(text, place)
+    doubt: _Border | None = None
+    for index, line in enumerate(answer.lines):
+        if not line.strip():
             continue
-        if done and _repeats_suffix(lines[index:-1], place):
-            return Verdict(ends[index], "suffix", 0)
-        if done and index == first and _goes_on_below(lines[index], place):
-            return Verdict(ends[index + 1], "line", 0)
-        if (index > 0 or not place.left.strip()) and _leaves_block(lines, index, first, place):
-            if not may_close(lines[index], done) or not _closer_belongs(lines, index, first, place):
-                return Verdict(ends[index], "block", 0)
-            if done and not lines[index].rstrip().endswith(OPENERS):
-                return Verdict(ends[index + 1], "block", 0)
-        if done and _is_repeated(lines, index, first, place):
-            return Verdict(ends[index if index == first else index - MAX_REPEATS + 2], "repeat", 0)
-    return Verdict(None, "", len(text[: _safe_end(lines, ends, place)].rstrip()))
+        if (begin := _meeting(answer, index, place)) is not None:
+            return Verdict(answer.ends[begin], "suffix", 0)
+        border = _border(answer, index, place)
+        doubt = doubt or border
+        is_far = doubt is not None and answer.is_done(index) and index - doubt.index >= MAX_LINES_AHEAD
+        if doubt is not None and (is_far or (border is not None and border.is_last)):
+            return Verdict(min(doubt.end, _cautious_end(answer, place, doubt.end)), doubt.reason, 0)
+    safe = _safe_end(answer.lines, answer.ends, place)
+    fallback = _cautious_end(answer, place, len(text) if doubt is None else doubt.end)
+    return Verdict(None, "", len(text[: min(safe, fallback)].rstrip()), fallback if fallback < len(text) else None)
 
 
-def _repeats_suffix(lines: Sequence[str], place: Place) -> bool:
-    """Whether ``lines`` begin with the text that follows the cursor's line."""
-    if not place.next_lines or lines[0].rstrip() != place.next_lines[0]:
+def without_bare_head(text: str, place: Place) -> str:
+    """``text`` without a last line, not its only one, that begins a block which nothing follows."""
+    kept, newline, last = text.rstrip().rpartition("\n")
+    is_bare = _PYTHON_HEAD.match(without_comment(last)) and place.indent_below <= indent_columns(last)
+    return without_bare_head(kept, place) if newline and kept.strip() and is_bare else text
+
+
+@dataclass(frozen=True, slots=True)
+class _Border:
+    """Where the answer ends because of line ``index``, unless ``is_last`` is False and the text below is met behind."""
+
+    end: int
+    reason: str
+    index: int
+    is_last: bool
+
+
+def _border(answer: AnswerLines, index: int, place: Place) -> _Border | None:
+    """What line ``index``, which is not blank, says about the answer's end."""
+    lines, ends, first = answer.lines, answer.ends, answer.first
+    line, done = lines[index], answer.is_done(index)
+    if is_misplaced_clause(line, answer.above(index)):
+        return _Border(ends[index], "block", index, True)
+    if index > first and done and cannot_precede(line, place):
+        return _Border(ends[index], "suffix", index, False)
+    if done and opens(line) and place.indent_below > indent_columns(line) >= indent_columns(lines[first]):
+        return _Border(ends[index + 1], "line", index, index == first and bool(place.left.strip()))
+    if done and index == first and _goes_on_below(line, place):
+        return _Border(ends[index + 1], "line", index, True)
+    if (index > 0 or not place.left.strip()) and _leaves_block(lines, index, first, place):
+        if _may_go_on(line, lines[first], place):
+            function = _function_indent(lines[first], place)
+            is_doubtful = place.indent_below > function or indent_columns(line) <= function
+            return _Border(ends[index], "block", index, False) if is_doubtful else None
+        if not may_close(line, done) or not _closer_belongs(lines, index, first, place):
+            return _Border(ends[index], "block", index, True)
+        if done and not line.rstrip().endswith(OPENERS):
+            return _Border(ends[index + 1], "block", index, True)
+    if done and _is_repeated(lines, index, first, place):
+        return _Border(ends[index if index == first else index - MAX_REPEATS + 2], "repeat", index, True)
+    return None
+
+
+def _meeting(answer: AnswerLines, index: int, place: Place) -> int | None:
+    """The first of the lines that repeat the text below, if line ``index`` proves it."""
+    if not answer.is_done(index):
+        return None
+    before = answer.before(index)
+    begins = (index,) if before is None else (before, index)
+    return next(
+        (begin for begin in begins if repeats_below(answer.lines[begin : index + 1], answer.above(begin), place)), None
+    )
+
+
+def _cautious_end(answer: AnswerLines, place: Place, end: int) -> int:
+    """Where an answer ends that stands amid the statements of a block and never came to the next of them: with its own
+    first one, if that is before ``end``.
+    """
+    if answer.first == len(answer.lines) or not place.next_lines:
+        return end
+    indent = indent_columns(answer.lines[answer.first])
+    below = place.next_lines[0]
+    if indent == 0 or place.indent_below != indent or is_clause(below) or closes(below):
+        return end
+    return min(end, answer.statement_end or end)
+
+
+def _function_indent(first_line: str, place: Place) -> int:
+    """Columns before the head of the function the answer is in, where blocks are made by indentation, or -1."""
+    indent = indent_columns(first_line)
+    heads = [line for line in place.enclosing if indent_columns(line) < indent and line.endswith(":")]
+    return next((indent_columns(line) for line in heads if _FUNCTION_HEAD.match(line)), -1)
+
+
+def _may_go_on(line: str, first_line: str, place: Place) -> bool:
+    """Whether ``line``, outside of the block, may yet be the answer's, as what follows the block in its function, or
+    encloses the text below.
+    """
+    indent, function = indent_columns(line), _function_indent(first_line, place)
+    if function < 0 or indent == 0 or closes(line):
         return False
-    if is_telling(lines[0]) or closes(lines[0]):
-        return True
-    following = [line.rstrip() for line in lines[1:] if line.strip()]
-    return bool(following) and place.next_lines[1:2] == (following[0],)
+    return indent > function or (place.indent_below > 0 and _FUNCTION_HEAD.match(line) is None)
 
 
 def _goes_on_below(line: str, place: Place) -> bool:
-    """Whether the text below the cursor is the rest of what the answer's first line begins or stands in."""
-    if opens(line):
-        return place.indent_below > indent_columns(line)
-    if not place.left.strip() or place.indent_below < indent_columns(line):
+    """Whether the text below is what would follow ``line``, where nothing is missing behind it."""
+    if not place.left.strip() or opens(line) or place.indent_below < indent_columns(line):
         return False
     # A closer just as far left closes what this line opens: a tag, say.
     return place.indent_below > indent_columns(line) or not closes(place.next_lines[0])
@@ -98,9 +186,11 @@ def _closer_belongs(lines: Sequence[str], index: int, first: int, place: Place) 
 
 
 def _is_repeated(lines: Sequence[str], index: int, first: int, place: Place) -> bool:
-    """Whether line ``index`` is the line that opened the block once more, or the third of its kind."""
+    """Whether line ``index`` is the line above once more, the one that opened the block, or the third of its kind."""
     if index == first:
-        return opens(place.above) and is_telling(place.above) and lines[index].strip() == place.above.strip()
+        is_as_deep = indent_columns(lines[index]) == indent_columns(place.above)
+        is_same = lines[index].strip() == place.above.strip() and is_telling(place.above)
+        return is_same and (opens(place.above) or is_as_deep)
     recent = lines[max(0, index - MAX_REPEATS + 1) : index + 1]
     return len(recent) == MAX_REPEATS and len(set(recent)) == 1
 
@@ -127,9 +217,17 @@ def _may_be_dropped(line: str, place: Place) -> bool:
     if any(below.startswith(line) for below in place.next_lines[:1]):
         return True
     word = line.strip()
+    if any(clause.startswith(word) for clause in CLAUSES) and is_misplaced_clause(
+        _with_word(line, "else"), place.above
+    ):
+        return True
     return not place.left.strip() and (
         place.above.strip().startswith(word) or "```".startswith(word) or may_close(line, done=False)
     )
+
+
+def _with_word(line: str, word: str) -> str:
+    return line[: len(line) - len(line.lstrip())] + word
 
 
 def _may_be_label(line: str) -> bool:

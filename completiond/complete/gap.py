@@ -8,7 +8,9 @@ from completiond.complete.layout import CLOSERS, OPENING, TELLING_CHARS, bracket
 from completiond.complete.place import Place
 from completiond.complete.verdict import Verdict
 
-__all__ = ["check_gap"]
+__all__ = ["check_gap", "whole_items"]
+
+_STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`")
 
 
 def check_gap(text: str, place: Place) -> Verdict:
@@ -19,13 +21,36 @@ def check_gap(text: str, place: Place) -> Verdict:
     if place.closes:
         if (end := _where_closed(line, place)) is not None:
             return Verdict(end, "suffix", 0)
-        return Verdict(len(line), "line", 0) if newline else Verdict(None, "", len(line.rstrip()))
+        if newline:  # what it left open would be closed by what stands to the right for something else
+            return Verdict(len(whole_items(line, place)), "line", 0)
+        return Verdict(None, "", _items_end(line, place))
     if not newline:
         return Verdict(None, "", 0)
     if (end := _where_met(line, place.right.strip())) is not None:
         return Verdict(end, "suffix", 0)
     # A line that passes by the words to its right was not written to stand before them.
     return Verdict(0 if any(char.isalnum() for char in place.right) else len(line), "line", 0)
+
+
+def whole_items(line: str, place: Place) -> str:
+    """What is kept of an answer that was cut short before a closing bracket or quote: nothing that is left open."""
+    return line if not place.closes or _is_whole(line, place) else line[: _items_end(line, place)]
+
+
+def _items_end(line: str, place: Place) -> int:
+    """Where the last item ends that something follows, or a string as far as it goes."""
+    if not place.closes_bracket:
+        return len(line.rstrip())
+    ends = (match.start() for match in re.finditer(r"\s*[,;]", line))
+    return max((end for end in ends if _is_whole(line[:end], place)), default=0)
+
+
+def _is_whole(line: str, place: Place) -> bool:
+    """Whether ``line`` closes what it opens, and leaves no string open that it began."""
+    if not place.closes_bracket:
+        return True
+    code = re.sub(_STRING, "", line)
+    return not any(quote in code for quote in '"`') and not brackets(code)[1]
 
 
 def _where_closed(line: str, place: Place) -> int | None:

@@ -15,6 +15,7 @@ __all__ = [
     "is_telling",
     "may_close",
     "opens",
+    "without_comment",
 ]
 
 OPENING, CLOSERS = "([{", ")]}"
@@ -26,6 +27,7 @@ TELLING_CHARS = 5
 
 _CLOSER = re.compile(r"\s*(?:[}\])]|</|(?:end|fi|done|esac)\b\s*[),;]*$)")
 _CLOSER_WORDS = ("</", "end", "fi", "done", "esac")
+_COMMENT = re.compile(r"(?<=\S)\s+(?:#|//)\s.*")
 _MARGIN = re.compile(r"[ \t]*(?:-(?:[ \t]+|$))*")
 """Indentation; the dash of a YAML list item belongs to it."""
 
@@ -44,7 +46,16 @@ def is_telling(line: str) -> bool:
 
 def opens(line: str) -> bool:
     """Whether the next line belongs inside this one."""
-    return line.rstrip().endswith(OPENERS) or bool(brackets(line)[1])
+    code = without_comment(line)
+    return code.endswith(OPENERS) or bool(brackets(code)[1])
+
+
+def without_comment(line: str) -> str:
+    """``line`` without a comment behind its code, and without blanks at its end."""
+    match = _COMMENT.search(line)
+    if match is None or any(line.count(quote, 0, match.start()) % 2 for quote in "\"'`"):
+        return line.rstrip()
+    return line[: match.start()].rstrip()
 
 
 def closes(line: str) -> bool:

@@ -8,6 +8,9 @@ from completiond.complete.layout import CLOSERS, OPENERS, indent_columns
 
 __all__ = ["Place"]
 
+MAX_NEXT_LINES = 4
+MAX_CHARS = 4096
+"""So far on each side of the cursor the rules look; longer texts are not read again with every key."""
 OPEN_ENDS = (*OPENERS, ">", "=", "\\")
 """Ends of a line after which the next may be deeper; ``>`` ends an HTML tag."""
 
@@ -23,7 +26,9 @@ class Place:
     above: str
     """The last non-blank line above the cursor's line, trailing blanks removed."""
     next_lines: tuple[str, ...]
-    """The first non-blank lines after the cursor's line, two at most, trailing blanks removed."""
+    """The first non-blank lines after the cursor's line, a few at most, trailing blanks removed."""
+    enclosing: tuple[str, ...]
+    """``above`` and, going up from it, each line that is less deep than all below it: heads of blocks, mostly."""
     has_fences: bool
     """The text itself is Markdown, or quotes it: a code fence is nothing unusual."""
 
@@ -33,9 +38,9 @@ class Place:
         before, _, left = prefix.rpartition("\n")
         above = before.rstrip().rpartition("\n")[2]
         right, _, below = suffix.partition("\n")
-        lines = (line.rstrip() for line in below[:4096].split("\n"))
-        following = [line for line in lines if line][:2]
-        return cls(left, right.rstrip(), above, tuple(following), "```" in prefix or "```" in suffix)
+        lines = (line.rstrip() for line in below[:MAX_CHARS].split("\n"))
+        following = tuple(line for line in lines if line)[:MAX_NEXT_LINES]
+        return cls(left, right.rstrip(), above, following, _enclosing(before), "```" in prefix or "```" in suffix)
 
     @property
     def single_line(self) -> bool:
@@ -54,9 +59,25 @@ class Place:
     def closes(self) -> bool:
         """Whether the text to the right begins by closing a bracket or a string: often the editor put that there."""
         closer = self.right.lstrip()[:1]
-        return closer in tuple(CLOSERS) or (closer in tuple("\"'`") and self.left.count(closer) % 2 == 1)
+        return self.closes_bracket or (closer in tuple("\"'`") and self.left.count(closer) % 2 == 1)
+
+    @property
+    def closes_bracket(self) -> bool:
+        """Whether ``closes`` is about a bracket."""
+        return self.right.lstrip()[:1] in tuple(CLOSERS)
 
     @property
     def indent_below(self) -> int:
         """Columns before the text of the next line, or -1 when there is none."""
         return indent_columns(self.next_lines[0]) if self.next_lines else -1
+
+
+def _enclosing(before: str) -> tuple[str, ...]:
+    near = before[-4 * MAX_CHARS :]
+    if len(near) < len(before):
+        near = near.partition("\n")[2]  # half a line has no indentation
+    heads: list[str] = []
+    for line in reversed(near.split("\n")):
+        if line.strip() and (not heads or indent_columns(line) < indent_columns(heads[-1])):
+            heads.append(line.rstrip())
+    return tuple(heads)

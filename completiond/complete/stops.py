@@ -14,8 +14,8 @@ languages share. A line that a rule may still refuse stays out of ``safe``.
 
 from __future__ import annotations
 
-from completiond.complete.block import check_block
-from completiond.complete.gap import check_gap
+from completiond.complete.block import check_block, without_bare_head
+from completiond.complete.gap import check_gap, whole_items
 from completiond.complete.layout import OPENERS
 from completiond.complete.place import Place
 from completiond.complete.verdict import Verdict
@@ -33,19 +33,22 @@ def finish(text: str, place: Place, reason: str) -> str:
 
     Nothing that stands below, no blanks at the end; at the length cap neither half a line nor a block barely begun.
     """
-    if reason == "length" and not place.single_line:
-        text = _whole(text)
+    if reason == "length":
+        text = whole_items(text, place) if place.single_line else _whole_lines(text)
     if reason in ("eos", "length"):
         verdict = check(text + "\n", place)
         # In mid-line, a model that ends by itself knows better than "the line's end was not met".
         if verdict.end is not None and not (place.single_line and verdict.reason == "line"):
             text = text[: verdict.end]
+        elif verdict.fallback is not None and reason == "length":
+            text = text[: verdict.fallback]
+    text = without_bare_head(text, place)
     if not text.strip():
         return ""
     return text if place.single_line and not place.right.startswith((" ", "\t")) else text.rstrip()
 
 
-def _whole(text: str) -> str:
+def _whole_lines(text: str) -> str:
     """Without the line that the length cap cut and beginnings of blocks before it, unless that is all there is."""
     kept = text.rpartition("\n")[0].rstrip()
     while kept.endswith(OPENERS):

@@ -45,7 +45,7 @@ PYTHON = [
     pytest.param("    # Nothing is§\n    x = 1\n", " shown.\n    y = 2\n", " shown.", "line", id="comment above code"),
     pytest.param(
         "    while lo < hi:\n        mid = 1\n        §\n            lo = mid\n",
-        "if key < x:\n            lo = mid + 1\n",
+        "if key < x:\n            lo = mid + 1\n            break\n        hi = mid\n    return lo\nx\n",
         "if key < x:",
         "line",
         id="missing head of a body that is there",

@@ -79,6 +79,25 @@ def test_a_gap_says_why_it_ended() -> None:
 def test_a_gap_cut_by_the_length_cap_keeps_its_half_line() -> None:
     assert shown("foo(§)", "alpha, be", then="length") == "alpha, be"
     assert shown("x = §total;", "count + to", then="length") == "count + to"
+    assert shown("foo('§')", "alpha, be", then="length") == "alpha, be"
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "expected"),
+    [
+        ("f([§]);", '"alpha", "beta", "ga', '"alpha", "beta"'),
+        ("f(§)", "a, g(b, c", "a"),
+        ("f(§)", "g(b, c", ""),
+    ],
+)
+def test_a_gap_cut_by_the_length_cap_leaves_nothing_open(text: str, answer: str, expected: str) -> None:
+    assert shown(text, answer, then="length") == expected
+
+
+def test_a_line_that_opens_a_block_does_not_stand_before_a_closing_bracket() -> None:
+    assert shown("void f() { § }", "if (a) {\n  b();\n") == ""
+    assert shown("f(§)", "() => {\n  b();\n") == ""
+    assert shown("f(§)", "() => {}\n") == "() => {}"
 
 
 def test_an_auto_closed_bracket_costs_no_extra_pass() -> None:

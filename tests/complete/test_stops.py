@@ -108,6 +108,7 @@ def test_a_line_that_may_turn_out_to_be_the_next_one_waits() -> None:
 
 
 def test_a_gap_is_shown_as_it_grows_only_before_a_closing_bracket_or_quote() -> None:
-    assert safe_part("foo(§)", "a, b") == "a, b"
+    assert safe_part("foo(§)", "a, b") == "a"
+    assert safe_part("foo(§)", "a, g(b, c") == "a"
     assert safe_part('"§"', "hello") == "hello"
     assert safe_part("x = §total", "count + ") == ""
