@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from completiond import __version__
-from completiond.commands import bench, daemon, model, train
+from completiond.commands import bench, config, daemon, model, train, trust
 from completiond.commands.complete import complete
 from completiond.commands.demo import demo
 from completiond.commands.doctor import doctor
@@ -47,6 +47,8 @@ app.command()(daemon.stop)
 app.command()(doctor)
 app.command()(demo)
 app.command()(speedup)
+app.command()(trust.trust)
+app.add_typer(config.app, name="config")
 app.add_typer(model.app, name="model")
 app.add_typer(bench.app, name="bench")
 app.add_typer(train.app, name="train")

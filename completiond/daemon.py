@@ -11,6 +11,7 @@ import socket
 import struct
 from collections.abc import Callable
 
+from completiond.config.settings import Settings
 from completiond.errors import DaemonError
 from completiond.launch import try_connect
 from completiond.lock import InstanceLock
@@ -27,8 +28,11 @@ _CLOSE_SERVICE_S = 0.7
 _CLOSE_CONNECTIONS_S = 0.2
 
 
-async def run_daemon(service_factory: Callable[[], ManagedService], paths: Paths) -> None:
-    """Serve clients on ``paths.socket`` until ``completiond/stop``, SIGTERM or SIGINT.
+async def run_daemon(
+    service_factory: Callable[[], ManagedService], paths: Paths, settings: Settings | None = None
+) -> None:
+    """Serve clients on ``paths.socket`` until ``completiond/stop``, SIGTERM or SIGINT. ``settings``: those that the
+    service follows, if it does.
 
     The socket accepts connections before ``service_factory`` is called and pygls is imported: a client is sure to be
     served from then on, though it may have to wait a little. Raises DaemonError for a runtime folder that is
@@ -40,7 +44,7 @@ async def run_daemon(service_factory: Callable[[], ManagedService], paths: Paths
     try:
         listening = _listen(paths)
         try:
-            await _serve(service_factory, paths, listening)
+            await _serve(service_factory, paths, listening, settings)
         finally:
             listening.close()
             paths.socket.unlink(missing_ok=True)
@@ -48,7 +52,9 @@ async def run_daemon(service_factory: Callable[[], ManagedService], paths: Paths
         lock.release()
 
 
-async def _serve(service_factory: Callable[[], ManagedService], paths: Paths, listening: socket.socket) -> None:
+async def _serve(
+    service_factory: Callable[[], ManagedService], paths: Paths, listening: socket.socket, settings: Settings | None
+) -> None:
     loop = asyncio.get_running_loop()
     log_loop_errors(loop, log)
     stop = asyncio.Event()
@@ -56,7 +62,7 @@ async def _serve(service_factory: Callable[[], ManagedService], paths: Paths, li
         loop.add_signal_handler(number, stop.set)
     log.info("Listening on %s, process %d", paths.socket, os.getpid())
     service = service_factory()
-    connections = _Connections(host := Host(service, paths.socket, stop.set))
+    connections = _Connections(host := Host(service, paths.socket, stop.set, settings))
     service.start()  # last: the engine's thread imports torch, and one thread at a time can import
     server = await asyncio.start_unix_server(connections.serve, sock=listening)
     await stop.wait()

@@ -108,6 +108,7 @@ class DaemonStarter:
             "COMPLETIOND_CACHE_DIR": str(self._paths.cache_dir),
             "COMPLETIOND_CONFIG_DIR": str(self._paths.config_dir),
             "COMPLETIOND_RUNTIME_DIR": str(self._paths.runtime_dir),
+            "COMPLETIOND_STATE_DIR": str(self._paths.state_dir),
         }
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(log_file, flags, 0o600), "ab") as log:

@@ -18,11 +18,12 @@ __all__ = ["Paths"]
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The folders of one user. ``COMPLETIOND_{CACHE,CONFIG,RUNTIME}_DIR`` override the platform's own."""
+    """The folders of one user. ``COMPLETIOND_{CACHE,CONFIG,RUNTIME,STATE}_DIR`` override the platform's own."""
 
     cache_dir: Path
     config_dir: Path
     runtime_dir: Path
+    state_dir: Path
 
     @classmethod
     def from_environment(cls) -> Paths:
@@ -35,6 +36,7 @@ class Paths:
             cache_dir=folder("COMPLETIOND_CACHE_DIR", lambda: platformdirs.user_cache_dir("completiond")),
             config_dir=folder("COMPLETIOND_CONFIG_DIR", lambda: platformdirs.user_config_dir("completiond")),
             runtime_dir=folder("COMPLETIOND_RUNTIME_DIR", _default_runtime_dir),
+            state_dir=folder("COMPLETIOND_STATE_DIR", lambda: platformdirs.user_state_dir("completiond")),
         )
 
     @property
@@ -56,6 +58,11 @@ class Paths:
     def config_file(self) -> Path:
         """The user's settings (TOML)."""
         return self.config_dir / "config.toml"
+
+    @property
+    def trust_file(self) -> Path:
+        """Which repositories' settings the user trusts (JSON)."""
+        return self.state_dir / "trust.json"
 
     @property
     def socket(self) -> Path:

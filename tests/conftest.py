@@ -61,7 +61,7 @@ def fresh_paths(model_paths: Paths) -> Iterator[Paths]:
     """The shared model cache with a runtime and a configuration folder of the test's own; short, for Unix sockets."""
     folder = Path(tempfile.mkdtemp(prefix="cpd-"))
     try:
-        yield replace(model_paths, config_dir=folder / "config", runtime_dir=folder / "run")
+        yield replace(model_paths, config_dir=folder / "config", runtime_dir=folder / "run", state_dir=folder / "state")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -74,5 +74,6 @@ def fresh_environment(fresh_paths: Paths) -> dict[str, str]:
         "COMPLETIOND_CACHE_DIR": str(fresh_paths.cache_dir),
         "COMPLETIOND_CONFIG_DIR": str(fresh_paths.config_dir),
         "COMPLETIOND_RUNTIME_DIR": str(fresh_paths.runtime_dir),
+        "COMPLETIOND_STATE_DIR": str(fresh_paths.state_dir),
         "COMPLETIOND_PROMPT_MAX_READ_MS": "0",  # as in WHOLE
     }

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -182,7 +183,7 @@ async def test_a_runtime_folder_of_another_user_is_refused(paths: Paths) -> None
 
 
 async def test_a_path_too_long_for_a_socket_is_explained(paths: Paths) -> None:
-    long = Paths(paths.cache_dir, paths.config_dir, paths.runtime_dir / ("x" * 120))
+    long = replace(paths, runtime_dir=paths.runtime_dir / ("x" * 120))
     with pytest.raises(errors.DaemonError, match="COMPLETIOND_RUNTIME_DIR"):
         await run_daemon(FakeService, long)
 

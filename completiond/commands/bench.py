@@ -15,7 +15,7 @@ from completiond.commands.bench_options import AsJson, Model
 from completiond.commands.bench_options import open_model as _open
 from completiond.commands.bench_places import places
 from completiond.commands.errors import reports_errors
-from completiond.config import load_config
+from completiond.commands.settings import read_settings
 from completiond.errors import CompletiondError, UsageError
 from completiond.paths import Paths
 from completiond.spec.drafter_names import DRAFTERS, DrafterChoice
@@ -292,7 +292,7 @@ def clients(
     completer = _open(model)
     some, paths = pieces(limit, completer.tokenizer), Paths.from_environment()
     del completer  # the service has its own
-    config = load_config(paths.config_file).with_model(model)
+    config = read_settings(paths, model)
     with Console(stderr=True).status("asking"):
         run = asyncio.run(measure_on_service(some, config, paths))
     print_report(clients_table(run), {"clients": run.as_json()}, as_json)

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from completiond.commands.bench_options import AsJson, Model, open_model
 from completiond.commands.errors import reports_errors
-from completiond.config import load_config
+from completiond.commands.settings import read_settings
 from completiond.errors import UsageError
 from completiond.paths import Paths
 
@@ -51,12 +51,13 @@ def fim(
     if server is not None and model is not None:
         raise UsageError("--model says nothing of another server.", "Leave out --model or --server.")
     paths = Paths.from_environment()
-    max_tokens = tokens or load_config(paths.config_file).completion.max_tokens
     ask: Ask
     if server is not None:
+        max_tokens = tokens or read_settings(paths).completion.max_tokens
         ask, asked = InfillServer(server, max_tokens).ask, server
     else:
         completer = open_model(model)
+        max_tokens = tokens or completer.config.completion.max_tokens
         ask = functools.partial(ask_completer, completer=completer, max_tokens=max_tokens)
         asked = completer.config.model.name
     with Console(stderr=True).status("reading") as status:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from completiond.config import load_config
+from completiond.commands.settings import read_settings
 from completiond.paths import Paths
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Only the line of JSON on s
 def open_model(model: str | None) -> Completer:
     """The configured model, or ``model``. Raises what ``open_completer`` does."""
     paths = Paths.from_environment()
-    config = load_config(paths.config_file).with_model(model)
+    config = read_settings(paths, model)
     from completiond.complete.open_completer import open_completer
 
     # Answers are compared, so none may depend on what was asked before, or on how fast this machine reads just now.

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,8 +19,9 @@ from completiond.client import connect
 from completiond.commands.errors import fail, reports_errors
 from completiond.commands.place import CursorPlace, find_place
 from completiond.commands.render import decisions_table, figures_line, styled
-from completiond.complete.request import EXCLUDED, Chunk, Completion, CompletionRequest, Span
-from completiond.config import Config, load_config
+from completiond.commands.settings import follow_settings, warn_of
+from completiond.complete.request import EXCLUDED, OFF, Chunk, Completion, CompletionRequest, Span
+from completiond.config.settings import Settings
 from completiond.engine.sampling_params import SamplingParams
 from completiond.errors import DaemonError, UsageError
 from completiond.models.resolve import resolve
@@ -69,21 +70,24 @@ def complete(
         sampling=SamplingParams(temperature, top_k, top_p, seed), drafter=choice, explain=explain,
     )  # fmt: skip
     paths = Paths.from_environment()
-    config = load_config(paths.config_file).with_model(model)
-    resolve(config.model.name, paths)  # a model that is not there is an error here, not in a daemon's log
+    settings = follow_settings(paths, model, warn_of)
+    request = replace(request, settings=settings.of_file("", request.path))
+    resolve(settings.config.model.name, paths)  # a model that is not there is an error here, not in a daemon's log
     show = _printer(as_json) if stream else None
     run = _run_here if standalone else _run_in_daemon
-    completion = run(request, config, paths, model, show)
+    completion = run(request, settings, paths, model, show)
     _print(completion, place, as_json, streamed=stream)
 
 
 def _run_here(
-    request: CompletionRequest, config: Config, paths: Paths, model: str | None, show: OnChunk | None
+    request: CompletionRequest, settings: Settings, paths: Paths, model: str | None, show: OnChunk | None
 ) -> dict[str, Any]:
     from completiond.complete.open_completer import open_completer
+    from completiond.config.repository_exclusions import RepositoryExclusions
 
     with Console(stderr=True).status("loading the model") as status:
-        completer = open_completer(config, paths, lambda share, what: status.update(f"{what} {share:.0%}"))
+        completer = open_completer(settings.config, paths, lambda share, what: status.update(f"{what} {share:.0%}"))
+    completer.guard.of_repository = RepositoryExclusions(settings.repository).why
     completion: dict[str, Any] = {}
     for item in completer.run(request, time.perf_counter()):
         if isinstance(item, Chunk) and show is not None:
@@ -94,10 +98,11 @@ def _run_here(
 
 
 def _run_in_daemon(
-    request: CompletionRequest, config: Config, paths: Paths, model: str | None, show: OnChunk | None
+    request: CompletionRequest, settings: Settings, paths: Paths, model: str | None, show: OnChunk | None
 ) -> dict[str, Any]:
+    wanted = settings.config.model.name
     if model is not None or _MODEL_VARIABLE in os.environ:
-        os.environ[_MODEL_VARIABLE] = config.model.name  # for the daemon, if this command is the one that starts it
+        os.environ[_MODEL_VARIABLE] = wanted  # for the daemon, if this command is the one that starts it
     params = {
         "path": request.path,
         "prefix": request.prefix,
@@ -121,9 +126,9 @@ def _run_in_daemon(
                 show(chunk["text"], chunk["spans"])
 
         running = client.call("completiond/status")["model"]
-        if running != config.model.name:
+        if running != wanted:
             raise DaemonError(
-                f"The daemon runs {running}, not {config.model.name}.",
+                f"The daemon runs {running}, not {wanted}.",
                 "`completiond stop` ends it; or use --standalone.",
             )
         completion: dict[str, Any] = client.call("completiond/complete", params, on_notification)
@@ -165,6 +170,10 @@ def _print(completion: dict[str, Any], place: CursorPlace, as_json: bool, stream
     if completion["stop_reason"].startswith(EXCLUDED):
         reason = completion["stop_reason"].removeprefix(EXCLUDED)
         typer.echo(f"no suggestion: {place.path} is excluded ({reason})", err=True)
+        return
+    if completion["stop_reason"].startswith(OFF):
+        reason = completion["stop_reason"].removeprefix(OFF)
+        typer.echo(f"no suggestion: turned off for {place.path} ({reason})", err=True)
         return
     if completion["decisions"]:
         Console(stderr=True).print(decisions_table(completion["decisions"]))

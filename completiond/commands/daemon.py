@@ -15,15 +15,19 @@ import typer
 
 from completiond.client import STATUS_TIMEOUT_S, connect
 from completiond.commands.errors import reports_errors
-from completiond.config import Config, load_config
+from completiond.commands.settings import follow_settings
+from completiond.config import Problem
 from completiond.errors import DaemonUnreachableError
 from completiond.lock import holder_pid
 from completiond.paths import Paths
 
 if TYPE_CHECKING:
+    from completiond.config.settings import Settings
     from completiond.lsp.host import ManagedService
 
 __all__ = ["lsp", "serve", "status", "stop"]
+
+log = logging.getLogger(__name__)
 
 _STOP_TIMEOUT_S: Final = 10.0
 _POLL_S: Final = 0.02
@@ -39,10 +43,10 @@ def serve(
 
     configure_logging()
     paths = Paths.from_environment()
-    config = load_config(paths.config_file).with_model(model)
+    settings = follow_settings(paths, model, _log)
 
     async def run() -> None:
-        await run_daemon(lambda: _local_service(config, paths), paths)
+        await run_daemon(lambda: _local_service(settings, paths), paths, settings)
         _exit_now(0)
 
     asyncio.run(run())
@@ -62,10 +66,10 @@ def lsp(
     from completiond.lsp.standalone import run_standalone
 
     configure_logging(logging.WARNING)  # editors show what a language server writes to standard error as errors
-    config = load_config(paths.config_file)
+    settings = follow_settings(paths, report=_log)
 
     async def run() -> None:
-        _exit_now(await run_standalone(lambda: _local_service(config, paths)))
+        _exit_now(await run_standalone(lambda: _local_service(settings, paths), settings))
 
     asyncio.run(run())
 
@@ -114,10 +118,14 @@ def status(
         Console(soft_wrap=True, highlight=False).print(status_table(values))
 
 
-def _local_service(config: Config, paths: Paths) -> ManagedService:
+def _log(problem: Problem) -> None:
+    log.warning("%s", problem)
+
+
+def _local_service(settings: Settings, paths: Paths) -> ManagedService:
     from completiond.complete.service import LocalService  # late: the socket is open by now
 
-    return LocalService(config, paths)
+    return LocalService(settings.config, paths, settings)
 
 
 def _exit_now(exit_status: int) -> NoReturn:

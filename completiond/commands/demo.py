@@ -12,8 +12,8 @@ from rich.panel import Panel
 
 from completiond.commands.errors import reports_errors
 from completiond.commands.render import figures_line, in_context, legend
+from completiond.commands.settings import read_settings
 from completiond.complete.request import Completion, CompletionRequest
-from completiond.config import load_config
 from completiond.demo.scenes import SAMPLE_NAME, SCENES, Scene, sample_text
 from completiond.errors import ModelError
 from completiond.models.resolve import resolve
@@ -30,7 +30,7 @@ def demo(model: Annotated[str | None, typer.Option(help="Another model than the 
     """Complete three places in a sample file with the real model, and show where each token came from."""
     console = Console(highlight=False)
     paths = Paths.from_environment()
-    config = load_config(paths.config_file).with_model(model)
+    config = read_settings(paths, model)
     resolve(config.model.name, paths)
     from completiond.complete.open_completer import open_completer
 

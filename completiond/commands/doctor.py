@@ -17,7 +17,8 @@ from rich.table import Table
 from completiond import __version__
 from completiond.client import connect
 from completiond.commands.errors import reports_errors
-from completiond.config import Config, load_config
+from completiond.commands.settings import follow_settings
+from completiond.config import Config
 from completiond.engine.out_of_memory import MEMORY_ADVICE, is_out_of_memory
 from completiond.errors import CompletiondError, DaemonUnreachableError
 from completiond.models.disk import format_bytes
@@ -66,11 +67,11 @@ def doctor(model: Annotated[str | None, typer.Option(help="Another model than th
 
 
 def _findings(paths: Paths, model: str | None) -> Iterator[Finding]:
-    try:
-        config = load_config(paths.config_file).with_model(model)
-    except CompletiondError as error:
-        yield Finding("settings", False, error.message, error.advice)
-        return
+    settings = follow_settings(paths, model)
+    config = settings.config
+    settings.of_file("", str(Path.cwd() / "a file"))  # for those of the repository here
+    for problem in settings.problems():
+        yield Finding("settings", True, str(problem), "Correct it, or remove it to use the default.", note=True)
     source = str(paths.config_file) if paths.config_file.exists() else "defaults"
     yield Finding(
         "settings", True, f"{source}; model {config.model.name}, {config.model.dtype} on {config.model.device}"

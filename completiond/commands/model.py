@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from completiond.commands.errors import INTERRUPTED_STATUS, fail, reports_errors
-from completiond.config import load_config
+from completiond.commands.settings import read_settings
 from completiond.models import catalog
 from completiond.models.disk import format_bytes
 from completiond.models.fetch import pull
@@ -70,7 +70,7 @@ class _Bar:
 
 
 def _name_or_configured(name: str | None, paths: Paths) -> str:
-    return load_config(paths.config_file).model.name if name is None else name
+    return read_settings(paths).model.name if name is None else name
 
 
 @app.command("list")

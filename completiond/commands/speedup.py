@@ -9,10 +9,11 @@ import typer
 from rich.console import Console
 
 from completiond.commands.errors import reports_errors
+from completiond.commands.settings import read_settings
 from completiond.commands.speedup_acceptance import ask_daemon, choose_acceptance
 from completiond.commands.speedup_advice import show_choice, show_temperature
 from completiond.commands.speedup_tables import show_lesson, show_measured
-from completiond.config import Config, load_config
+from completiond.config import Config
 from completiond.errors import UsageError
 from completiond.paths import Paths
 from completiond.spec.speedup import RoundCost
@@ -42,7 +43,7 @@ def speedup(
     result: dict[str, Any] = {"lesson": show_lesson(console), "measured": None, "choice": None, "temperature": None}
     if not no_measure:
         paths = Paths.from_environment()
-        config = load_config(paths.config_file).with_model(model)
+        config = read_settings(paths, model)
         counted = ask_daemon(paths, config.model.name)
         measured, cost = _measure(config, paths)
         length = min(config.spec.max_draft_tokens, cost.passes.max_tokens - 1)

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from completiond.commands.errors import fail, reports_errors
-from completiond.config import load_config
+from completiond.commands.settings import read_settings
 from completiond.errors import UsageError
 from completiond.models.resolve import resolve
 from completiond.paths import Paths
@@ -67,7 +67,7 @@ def _train(
     draft_vocab: int,
 ) -> None:  # fmt: skip
     paths = Paths.from_environment()
-    config = load_config(paths.config_file).with_model(model)
+    config = read_settings(paths, model, refuse=True)
     model_file = resolve(config.model.name, paths)
     folder = (out or paths.heads_dir / f"{Path(config.model.name).name.removesuffix('.gguf')}-{kind}").absolute()
     plan = TrainPlan(kind, folder, hours, draft_vocab_size=draft_vocab, max_tokens=max_tokens)

@@ -14,8 +14,9 @@ from hashlib import blake2b
 
 from completiond.cache.results import ResultCache
 from completiond.complete.generation import Generation, Reader
-from completiond.complete.request import EXCLUDED, Completion, CompletionRequest
+from completiond.complete.request import EXCLUDED, OFF, Completion, CompletionRequest
 from completiond.complete.rest import rest_of
+from completiond.config import Config
 from completiond.engine.sampling_params import SamplingParams
 from completiond.errors import NotReadyError
 
@@ -32,6 +33,7 @@ class _Group:
     suffix_digest: bytes
     max_tokens: int | None
     sampling: SamplingParams
+    settings: Config | None
 
 
 MAX_BROKEN_OFF = 8
@@ -104,7 +106,8 @@ class Answers:
         self._running.remove(generation)
         waiting = self._waiting.pop(generation, None)
         if completion is not None:
-            if generation.is_kept and not completion.stop_reason.startswith(EXCLUDED):  # it may be read again tomorrow
+            # A file may be read again tomorrow.
+            if generation.is_kept and not completion.stop_reason.startswith((EXCLUDED, OFF)):
                 self._results.put(_group(generation.request), generation.request.prefix, completion.text, completion)
             generation.end(completion)
         elif waiting is not None and generation.has_readers:
@@ -120,11 +123,11 @@ class Answers:
         self._waiting.pop(generation, None)
         generation.fail(error)
 
-    def forget(self, client_id: str, document_id: str | None = None) -> None:
-        """Drop what was answered in a document, or in all of a client's."""
+    def forget(self, client_id: str | None, document_id: str | None = None) -> None:
+        """Drop what was answered in a document, in all of a client's, or in all there are."""
 
-        def is_meant(request: CompletionRequest) -> bool:
-            return request.client_id == client_id and document_id in (None, request.document_id)
+        def is_meant(one: CompletionRequest | _Group) -> bool:
+            return client_id in (None, one.client_id) and document_id in (None, one.document_id)
 
         for generation in [one for one in (*self._running, *self._broken_off) if is_meant(one.request)]:
             generation.is_kept = False
@@ -134,7 +137,7 @@ class Answers:
                 self._broken_off.remove(generation)
         for group in self._results.groups:
             assert isinstance(group, _Group)
-            if group.client_id == client_id and document_id in (None, group.document_id):
+            if is_meant(group):
                 self._results.forget(group)
 
     def _new(self, request: CompletionRequest, may_share: bool) -> Generation:
@@ -159,7 +162,15 @@ class Answers:
 
 def _group(request: CompletionRequest) -> _Group:
     suffix = blake2b(request.suffix.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-    return _Group(request.client_id, request.document_id, request.path, suffix, request.max_tokens, request.sampling)
+    return _Group(
+        request.client_id,
+        request.document_id,
+        request.path,
+        suffix,
+        request.max_tokens,
+        request.sampling,
+        request.settings,
+    )
 
 
 def _is_kept(request: CompletionRequest) -> bool:
@@ -168,4 +179,5 @@ def _is_kept(request: CompletionRequest) -> bool:
 
 
 def _is_same_but_for_prefix(a: CompletionRequest, b: CompletionRequest) -> bool:
-    return (a.path, a.max_tokens, a.sampling, a.suffix) == (b.path, b.max_tokens, b.sampling, b.suffix)
+    same = (a.path, a.max_tokens, a.sampling, a.suffix) == (b.path, b.max_tokens, b.sampling, b.suffix)
+    return same and a.settings == b.settings

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from completiond.cache.kv import KVCache, SequenceCache
 from completiond.cache.shift import SuffixShift
@@ -15,6 +16,8 @@ from completiond.complete.context_budget import ReadingTime, fit_prompt
 from completiond.complete.dictionary import Dictionary
 from completiond.complete.drafters import Drafters
 from completiond.complete.families import find_family
+from completiond.complete.healing import HealedAnswer, Healer, Healing
+from completiond.complete.language import why_off
 from completiond.complete.memory_plan import MemoryPlan
 from completiond.complete.open_documents import OpenDocuments
 from completiond.complete.place import Place
@@ -30,8 +33,10 @@ from completiond.complete.request import (
     WorkCounts,
 )
 from completiond.complete.tokens import TextTokenizer
+from completiond.complete.vocabulary import Vocabulary
 from completiond.complete.written import Figures, Written
-from completiond.config import Config
+from completiond.config import Config, ExcludeConfig
+from completiond.engine.constrained import ConstrainedSampler
 from completiond.engine.generate import Step, generate, read_prompt
 from completiond.engine.load import LoadedModel
 from completiond.engine.out_of_memory import MEMORY_ADVICE, is_out_of_memory
@@ -42,6 +47,7 @@ from completiond.exclude.guard import Guard
 from completiond.exclude.ignore_file import Problem
 from completiond.spec.acceptance_counter import AcceptanceCounter, CountingPolicy
 from completiond.spec.draft_text import DraftText
+from completiond.spec.drafter import Drafter
 from completiond.spec.policy import Decision, FixedPolicy, MeasuredPolicy
 
 __all__ = ["Completer"]
@@ -53,15 +59,26 @@ log = logging.getLogger(__name__)
 class Completer:
     """Owns the model, its cache and the drafters. Not thread-safe: one thread runs one request at a time."""
 
-    def __init__(self, model: LoadedModel, config: Config, model_file: Path | None = None) -> None:
-        """``model_file``: what ``model`` was loaded from, by which its shipped heads are found."""
+    def __init__(
+        self,
+        model: LoadedModel,
+        config: Config,
+        model_file: Path | None = None,
+        healing: Literal["auto", "off"] = "auto",
+    ) -> None:
+        """``model_file``: what ``model`` was loaded from, by which its shipped heads are found. ``healing``: whether
+        half a word before the cursor is taken back (healing.py); ``auto``: in all models whose tokens have a spelling.
+        """
         self.model = model
         self.config = config
         self.target: Any = model.target
         self.tokenizer = TextTokenizer(model.tokenizer, model.config, self.target.vocab_size)
         self.fim = find_family(self.tokenizer.control_id)
+        self.heals = healing == "auto"
+        frame = build_prompt("", "", self.tokenizer, self.fim, PromptBudget(1, 0))
+        self._frame_tokens = max(8, len(frame.token_ids))
         self.dictionary = Dictionary(self.tokenizer)
-        self.guard = Guard(Exclusions(config.exclude.globs, config.exclude.gitignore, on_problem=_warn_of))
+        self.guard = Guard(_exclusions(config.exclude))
         self.documents = OpenDocuments(self.dictionary, self.guard, config.spec.workspace)
         self.acceptance = AcceptanceCounter()
         self.work = WorkCounts()
@@ -94,24 +111,35 @@ class Completer:
         """The fill-in-the-middle family, or ``prefix-only``."""
         return self.fim.family.name if self.fim else "prefix-only"
 
-    def prompt(self, request: CompletionRequest, max_tokens: int, whole: bool = False) -> Prompt:
+    @cached_property
+    def healer(self) -> Healer | None:
+        """What takes half words back; None where nothing does, or the vocabulary's tokens have no spelling."""
+        spellings = self.tokenizer.spellings() if self.heals else None
+        return Healer(Vocabulary(spellings)) if spellings else None
+
+    def prompt(
+        self, request: CompletionRequest, max_tokens: int, whole: bool = False, may_take_back: bool = False
+    ) -> Prompt:
         """What the model will read for ``request``: the configured budgets, less where the cache is too small for
-        them, or, unless ``whole``, the machine too slow.
+        them, or, unless ``whole``, the machine too slow. All of the text before the cursor, unless it
+        ``may_take_back`` some (healing.py).
         """
-        room = self.kv.capacity_tokens - max_tokens - 8  # 8: the family's control tokens and a begin-of-text
+        room = self.kv.capacity_tokens - max_tokens - self._frame_tokens
         if room < 16:
             raise UsageError(
                 f"max_tokens {max_tokens} leaves no room for a prompt in {self.kv.capacity_tokens} tokens of context.",
                 "Ask for less, or raise model.context_tokens.",
             )
-        suffix_tokens = min(self.config.prompt.suffix_tokens, room // 4)
-        most = PromptBudget(min(self.config.prompt.prefix_tokens, room - suffix_tokens), suffix_tokens)
+        wanted = (request.settings or self.config).prompt
+        suffix_tokens = min(wanted.suffix_tokens, room // 4)
+        most = PromptBudget(min(wanted.prefix_tokens, room - suffix_tokens), suffix_tokens)
         prefix, suffix = _with_line_feeds(request.prefix), _with_line_feeds(request.suffix)
+        take_back = self.healer.take_back if may_take_back and self.healer is not None else None
 
         def build(budget: PromptBudget) -> Prompt:
-            return build_prompt(prefix, suffix, self.tokenizer, self.fim, budget)
+            return build_prompt(prefix, suffix, self.tokenizer, self.fim, budget, take_back=take_back)
 
-        max_read_ms = self.config.prompt.max_read_ms
+        max_read_ms = wanted.max_read_ms
         if whole or self.reading is None or not max_read_ms:
             return build(most)
         return fit_prompt(build, most, self._num_unread, self.reading, max_read_ms)
@@ -128,6 +156,14 @@ class Completer:
         if key not in self.dictionary:
             return None
         return self.dictionary.draft_text(key, _with_line_feeds(request.prefix).count("\n"))
+
+    def _drafter(self, request: CompletionRequest) -> Drafter:
+        configured = request.settings.spec.drafter if request.settings is not None else None
+        return self.drafters.get(request.drafter, self._draft_text(request), configured)
+
+    def set_exclusions(self, exclude: ExcludeConfig, own: Mapping[str, ExcludeConfig]) -> None:
+        """What the settings take out is this from now on; of clients that have their ``own``, that."""
+        self.guard.set_exclusions(_exclusions(exclude), {client: _exclusions(one) for client, one in own.items()})
 
     def run(
         self, request: CompletionRequest, arrived: float, written: Written | None = None
@@ -162,22 +198,27 @@ class Completer:
         if (reason := self.guard.why(request.client_id, request.path)) is not None:
             yield self._silence(f"{EXCLUDED}{reason}")
             return
-        max_tokens = self.config.completion.max_tokens if request.max_tokens is None else request.max_tokens
+        settings = request.settings or self.config
+        if (off := why_off(request, settings)) is not None:
+            yield self._silence(off)
+            return
+        max_tokens = settings.completion.max_tokens if request.max_tokens is None else request.max_tokens
         if max_tokens < 1:
             raise UsageError(f"max_tokens is {max_tokens}.", "Use a positive number.")
-        prompt = written.prompt = written.prompt or self.prompt(request, max_tokens, whole=not request.may_read_less)
+        prompt = written.prompt or self.prompt(request, max_tokens, not request.may_read_less, may_take_back=True)
+        written.prompt = prompt
         if self.policy is not None:
             self.policy.take_decisions()  # an answer that was broken off leaves its own behind
-        drafter = self.drafters.get(request.drafter, self._draft_text(request))
+        drafter = self._drafter(request)
         drafter.reset((*prompt.prefix_ids, *token_ids), (prompt.suffix_ids,))
         place = Place.of(_with_line_feeds(request.prefix[-65536:]), _with_line_feeds(request.suffix[:65536]))
-        answer = Answer(self.tokenizer, place)
+        answer, sampler = self._answer(place, prompt), self._sampler(request, prompt, token_ids)
         policy = CountingPolicy(self.policy or FixedPolicy(), self.acceptance, request.sampling.temperature)
         figures = written.figures = written.figures or Figures(arrived)
         line_end = _line_end(request)
         stop_reason = answer.take_known(token_ids, written.sources, max_tokens)
         steps = () if stop_reason else generate(
-            self.target, self.kv, (*prompt.token_ids, *token_ids), drafter, Sampler(request.sampling), answer.push,
+            self.target, self.kv, (*prompt.token_ids, *token_ids), drafter, sampler, answer.push,
             max_tokens - len(token_ids), self.config.spec.max_draft_tokens, policy, self.shift, prompt.movable,
         )  # fmt: skip
         if token_ids and (chunk := answer.close(stop_reason) if stop_reason else answer.take_chunk()):
@@ -199,15 +240,29 @@ class Completer:
         ended = stop_reason if answer.text and stop_reason else "empty"
         yield self._completion(answer, answer.text, prompt, figures, ended, line_end, decisions)
 
+    def _answer(self, place: Place, prompt: Prompt) -> Answer:
+        if not prompt.taken_back:
+            return Answer(self.tokenizer, place)
+        return HealedAnswer(self.tokenizer, place, prompt.taken_back)
+
+    def _sampler(self, request: CompletionRequest, prompt: Prompt, known_ids: Sequence[int]) -> Sampler:
+        """``known_ids`` of the answer are written already."""
+        if self.healer is None or not prompt.taken_back:
+            return Sampler(request.sampling)
+        healing = Healing(self.healer.vocabulary, prompt.taken_back, len(prompt.token_ids), known_ids)
+        return ConstrainedSampler(request.sampling, healing)
+
     def read(self, request: CompletionRequest) -> Iterator[None]:
         """Read all of the context that the settings want, as it is, so that a later answer finds it; in small pieces.
 
         Does nothing in a file that may not be read. Closing the iterator stops after the current piece.
         """
-        if self.guard.why(request.client_id, request.path) is not None:
+        settings = request.settings or self.config
+        if self.guard.why(request.client_id, request.path) is not None or why_off(request, settings):
             return
-        prompt = self.prompt(request, request.max_tokens or self.config.completion.max_tokens, whole=True)
-        drafter = self.drafters.get(request.drafter, self._draft_text(request))
+        max_tokens = request.max_tokens or settings.completion.max_tokens
+        prompt = self.prompt(request, max_tokens, whole=True, may_take_back=True)
+        drafter = self._drafter(request)
         drafter.reset(prompt.prefix_ids, (prompt.suffix_ids,))
         steps = read_prompt(self.target, self.kv, prompt.token_ids, drafter, self.shift, prompt.movable)
         for step in self._while_memory_lasts(steps):
@@ -267,6 +322,10 @@ def _shift(kv: SequenceCache, config: Config, device_type: str) -> SuffixShift |
     raise ConfigError(
         f"cache.suffix is shift, and {config.model.name} does not run on the fast decoder.", "Set it to auto or exact."
     )
+
+
+def _exclusions(exclude: ExcludeConfig) -> Exclusions:
+    return Exclusions(exclude.globs, exclude.gitignore, on_problem=_warn_of)
 
 
 def _warn_of(problem: Problem) -> None:

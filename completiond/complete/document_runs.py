@@ -194,7 +194,7 @@ class DocumentRuns:
         spot.replaced = spot.words = spot.analogies = None
         old = spot.replacement.old[:MAX_REPLACED_CHARS]
         if old.strip() and not self._secrets.any_in(spot.original_lines):
-            spot.replaced = self._index.add(self._tokenizer.encode(_clean(old)), "edit", self._name)
+            spot.replaced = self._index.add(self._tokenizer.encode_inside(_clean(old)), "edit", self._name)
 
     def _leave_spot(self) -> None:
         """The user edits somewhere else now: what the last place left behind becomes history."""
@@ -215,7 +215,7 @@ class DocumentRuns:
     def _encode(self, piece: str) -> tuple[int, ...]:
         ids = self._memo.get(piece)
         if ids is None:
-            ids = self._memo[piece] = tuple(self._tokenizer.encode(_clean(piece)))
+            ids = self._memo[piece] = tuple(self._tokenizer.encode_inside(_clean(piece)))
         return ids
 
     def _forget_old_lines(self) -> None:

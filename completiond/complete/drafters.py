@@ -76,12 +76,16 @@ class Drafters:
         self._made: dict[str, Any] = {}
         self._trials: dict[str, Trials] = {}
 
-    def get(self, choice: DrafterChoice, text: DraftText | None = None) -> Drafter:
-        """``auto`` is the configured drafter, and the best for the machine when that is ``auto`` too.
+    def get(
+        self, choice: DrafterChoice, text: DraftText | None = None, configured: DrafterChoice | None = None
+    ) -> Drafter:
+        """``auto`` is the ``configured`` drafter (None: that of the start), and the best for the machine when that is
+        ``auto`` too.
 
         Raises UsageError when what it needs is not set up, and the ModelError that says what is wrong with it.
         """
-        choice = self._config.spec.drafter if choice == "auto" else choice
+        if choice == "auto":
+            choice = configured or self._config.spec.drafter
         if choice == "none":
             return NoDrafter()
         if choice == "auto":

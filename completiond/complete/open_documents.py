@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -96,16 +97,31 @@ class OpenDocuments:
         self._excluded.discard(key)
         self._dictionary.close(key)
 
-    def set_folders(self, client_id: str, folders: Sequence[str]) -> None:
-        """The client's folders, which its exclusions are relative to, are these now."""
+    def set_folders(
+        self, client_id: str, folders: Sequence[str], workspace: Sequence[Sequence[str]] | None = None
+    ) -> None:
+        """The client's folders, which its exclusions are relative to, are these now.
+
+        ``workspace``: globs of files to draft from, for each folder; None: the same as ever.
+        """
+        globs = [self._workspace] * len(folders) if workspace is None else workspace
         self._guard.set_folders(client_id, folders)
         for key in self._keys(client_id):
             if key[1].startswith(WORKSPACE):
                 self.close(key)
-        self._unread[client_id] = find_files(
-            folders, self._workspace, lambda path: self._guard.why(client_id, path) is None
+        by_globs: dict[tuple[str, ...], list[str]] = {}
+        for folder, own in zip(folders, globs, strict=True):
+            by_globs.setdefault(tuple(own), []).append(folder)
+        self._unread[client_id] = chain.from_iterable(
+            find_files(some, own, lambda path: self._guard.why(client_id, path) is None)
+            for own, some in by_globs.items()
         )
         for key in self._keys(client_id):
+            self._allows(key)
+
+    def check_all(self) -> None:
+        """What may be read has changed: see which documents still may be."""
+        for key in list(self._paths):
             self._allows(key)
 
     def forget_client(self, client_id: str) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from completiond.engine.sampling_params import SamplingParams
 from completiond.spec.drafter_names import DrafterChoice
 from completiond.spec.policy import Decision
 
+if TYPE_CHECKING:  # the shim imports this module, and has no need of settings
+    from completiond.config import Config
+
 __all__ = [
     "EXCLUDED",
+    "OFF",
     "Chunk",
     "Completion",
     "CompletionRequest",
@@ -33,6 +37,9 @@ ServedFrom = Literal["engine", "running", "cache"]
 
 EXCLUDED: Final = "excluded: "
 """How the stop reason of a completion in a file that may not be read begins."""
+
+OFF: Final = "off: "
+"""How that of a completion where the settings want none begins; the setting follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,10 @@ class CompletionRequest:
     """Where reading all of the context would take longer than ``prompt.max_read_ms``: who stays has the rest read in a
     quiet moment.
     """
+    language_id: str = ""
+    """LSP's name of the language; empty: by the file's ending."""
+    settings: Config | None = None
+    """What is set for this file and client; None: what the service, or the completer, was made with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +114,12 @@ class DrafterStats:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A finished answer. ``text`` is what to insert at the cursor, ``token_ids`` are the tokens that made it.
+    """A finished answer. ``text`` is what to insert at the cursor, ``token_ids`` are the tokens that made it; behind
+    half a word they spell that first (healing.py).
 
     ``stop_reason``: ``eos`` (an end token), ``length``, ``suffix`` (the text began to repeat what follows the
     cursor), ``empty`` (nothing worth showing), ``deadline`` (there is more: the answer to the next request),
-    ``excluded: …`` (the file may not be read; see ``ExclusionReason``).
+    ``excluded: …`` (the file may not be read; see ``ExclusionReason``), ``off: …`` (a setting wants no suggestions).
     ``ttft_ms`` is from the request's arrival to its first token; ``ms_per_token`` is the mean over the tokens after
     the first pass (0.0 when there is only one pass).
     """

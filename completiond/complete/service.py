@@ -6,11 +6,14 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from completiond.complete.answers import Answers
+from completiond.complete.deadline import deadline_ms
 from completiond.complete.generation import Generation
+from completiond.complete.language import why_off
 from completiond.complete.quiet import QuietMoment
 from completiond.complete.request import (
     Chunk,
@@ -23,6 +26,8 @@ from completiond.complete.request import (
     WorkCounts,
 )
 from completiond.complete.service_protocol import SupersededError
+from completiond.complete.settings_follower import SettingsFollower
+from completiond.complete.stream import Stream
 from completiond.config import Config
 from completiond.engine.worker import Job, Worker
 from completiond.errors import CompletiondError, NotReadyError
@@ -32,53 +37,31 @@ from completiond.spec.acceptance import AcceptanceCounts
 if TYPE_CHECKING:
     from completiond.complete.completer import Completer
     from completiond.complete.open_documents import OpenDocuments
+    from completiond.config.settings import Settings
 
 __all__ = ["LocalService"]
 
 log = logging.getLogger(__name__)
 
-DEADLINE_PASSES = 20
-DEADLINES_MS = (300.0, 1500.0)
-"""Unless the settings say when: the time of so many passes, but no less and no more than this. Chosen, not measured."""
 TURN_S = 0.25
 """The engine writes an answer for so long before another one that waits has its turn. Chosen, not measured."""
 RETRY_AFTER_S = 2.0
 """A load that failed is tried again by the first request that comes at least this long after it."""
 
 
-class _Stream:
-    """One request in flight: what has been produced for it and not yet been read."""
-
-    def __init__(self, request: CompletionRequest, arrived: float) -> None:
-        self.request = request
-        self.arrived = arrived
-        self._items: asyncio.Queue[Chunk | Completion | Exception] = asyncio.Queue()
-
-    def put(self, item: Chunk | Completion | Exception) -> None:
-        """See Reader.put."""
-        self._items.put_nowait(item)
-
-    async def items(self) -> AsyncGenerator[Chunk | Completion, None]:
-        """What comes, up to the Completion. Raises what was put as an exception."""
-        while True:
-            item = await self._items.get()
-            if isinstance(item, Exception):
-                raise item
-            yield item
-            if isinstance(item, Completion):
-                return
-
-
 class LocalService:
     """A Service (service_protocol.py) over a model on this machine. Torch is imported on the engine's thread only."""
 
-    def __init__(self, config: Config, paths: Paths) -> None:
+    def __init__(self, config: Config, paths: Paths, settings: Settings | None = None) -> None:
+        """``settings``: what ``config`` is of, if it may change while this runs."""
         self._config = config
         self._paths = paths
+        self._follower = SettingsFollower(settings, self._on_exclusions, self._on_workspace) if settings else None
         self._state = ServiceState("loading", 0.0, "starting", config.model.name)
         self._listeners: list[Callable[[ServiceState], None]] = []
-        self._streams: dict[tuple[str, str], _Stream] = {}
+        self._streams: dict[tuple[str, str], Stream] = {}
         self._folders: dict[str, Sequence[str]] = {}
+        self._workspaces: dict[str, Sequence[Sequence[str]] | None] = {}
         self._completer: Completer | None = None
         self._dictionary = DictionaryState()
         self._failure: CompletiondError | None = None
@@ -147,7 +130,8 @@ class LocalService:
                 "Ask again in a moment.",
             )
         arrived = time.perf_counter()
-        stream = _Stream(request, arrived)
+        request = self._with_settings(request)
+        stream = Stream(request, arrived)
         # A request without a document supersedes none and is superseded by none.
         key = (request.client_id, request.document_id or f"request {id(stream)}")
         if (older := self._streams.get(key)) is not None:
@@ -164,7 +148,9 @@ class LocalService:
                 self._answers.join(stream, may_share)
             if request.in_lines:
                 assert self._loop is not None, "start() comes first"
-                deadline = self._loop.call_later(self._deadline_ms / 1e3, self._answers.hurry, stream)
+                policy = self._completer.policy if self._completer else None
+                after_s = deadline_ms(request.settings or self._config, policy) / 1e3
+                deadline = self._loop.call_later(after_s, self._answers.hurry, stream)
             if older is not None:
                 self._answers.leave(older)  # not before the newer one had a chance to go on with its answer
             async with contextlib.aclosing(stream.items()) as items:
@@ -196,13 +182,16 @@ class LocalService:
         self._answers.forget(client_id)
         self._quiet.drop(client_id)
         self._folders.pop(client_id, None)
+        self._workspaces.pop(client_id, None)
+        if self._follower is not None:
+            self._follower.forget_client(client_id)
         self._tell(lambda documents: documents.forget_client(client_id))
 
     def set_folders(self, client_id: str, folders: Sequence[str]) -> None:
         """See Service.set_folders."""
         self._folders[client_id] = folders
-        self._tell(lambda documents: documents.set_folders(client_id, folders))
-        self._read_workspace(client_id)
+        workspace = self._follower.set_folders(client_id, folders) if self._follower is not None else None
+        self._on_workspace(client_id, workspace)
 
     def open_document(self, client_id: str, document_id: str, lines: Sequence[str], path: str = "") -> None:
         """See Service.open_document."""
@@ -237,8 +226,6 @@ class LocalService:
 
     def _read_workspace(self, client_id: str) -> None:
         """Read the client's workspace, a job for each file or folder, so that requests come in between."""
-        if not self._config.spec.workspace:
-            return
 
         def work() -> Iterator[None]:
             if (completer := self._completer) is not None and completer.documents.read_next(client_id):
@@ -252,20 +239,52 @@ class LocalService:
         """On the engine's thread, which alone may look at the documents; others see the numbers."""
         self._dictionary = completer.documents.state
 
-    @property
-    def _deadline_ms(self) -> float:
-        if self._config.completion.deadline_ms:
-            return self._config.completion.deadline_ms
-        policy = self._completer.policy if self._completer else None
-        pass_ms = policy.costs.pass_ms(1) if policy else 0.0
-        return min(max(pass_ms * DEADLINE_PASSES, DEADLINES_MS[0]), DEADLINES_MS[1])
+    def _with_settings(self, request: CompletionRequest) -> CompletionRequest:
+        """What is set now for the request's file; what has changed is followed first."""
+        if self._follower is None:
+            return request
+        folders = self._folders.get(request.client_id, ())
+        settings = self._follower.settings_of(request.client_id, request.path, folders)
+        self._config = self._follower.config
+        return replace(request, settings=settings)
+
+    def _on_exclusions(self, clients: Collection[str | None]) -> None:
+        """Clients, None for all, may read other files: nothing of what was written or drafted before is left, and
+        where all may, of what was read.
+        """
+        for client_id in clients:
+            self._answers.forget(client_id)
+            self._quiet.drop(client_id)
+
+        def work() -> Iterator[None]:
+            if (completer := self._completer) is not None:
+                self._apply_exclusions(completer)
+                completer.documents.check_all()
+                if None in clients:
+                    completer.kv.forget()
+                self._note_dictionary(completer)
+            yield from ()
+
+        self._worker.submit(Job(work, lambda item: None, lambda: None, _log_failure))
+
+    def _apply_exclusions(self, completer: Completer) -> None:
+        if self._follower is not None:
+            self._follower.apply(completer.guard, completer.set_exclusions)
+
+    def _on_workspace(self, client_id: str, workspace: Sequence[Sequence[str]] | None) -> None:
+        """A client's folders, or the files in them to draft from, are others now."""
+        folders = self._folders.get(client_id, ())
+        self._workspaces[client_id] = workspace
+        self._tell(lambda documents: documents.set_folders(client_id, folders, workspace))
+        self._read_workspace(client_id)
 
     def _may_use_kept(self, request: CompletionRequest) -> bool:
         """A file may have been excluded since it was answered in."""
-        completer = self._completer
+        completer, settings = self._completer, request.settings or self._config
         return (
-            self._config.cache.results
+            settings.cache.results
             and completer is not None
+            and why_off(request, settings) is None
             and completer.guard.why(request.client_id, request.path) is None
         )
 
@@ -285,7 +304,11 @@ class LocalService:
         return job
 
     def _write_ahead(self, request: CompletionRequest) -> None:
-        if self._config.cache.ahead and self._state.phase == "ready" and self._may_use_kept(request):
+        if (
+            (request.settings or self._config).cache.ahead
+            and self._state.phase == "ready"
+            and self._may_use_kept(request)
+        ):
             self._answers.write_ahead(request)
 
     def _run(self, generation: Generation, arrived: float) -> None:
@@ -339,8 +362,9 @@ class LocalService:
             )
             self._set_state(ServiceState("failed", 0.0, str(self._failure), self._config.model.name))
         else:
+            self._apply_exclusions(completer)
             for client_id, folders in tuple(self._folders.items()):  # told while an earlier attempt to load failed
-                completer.documents.set_folders(client_id, folders)
+                completer.documents.set_folders(client_id, folders, self._workspaces.get(client_id))
                 self._read_workspace(client_id)
             self._completer = completer
             target = completer.target

@@ -9,15 +9,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
+from typing import Any, Final
 
 from tokenizers import Tokenizer
 
 from completiond.complete.families import FAMILIES
+from completiond.complete.spellings import begins_with_blank, token_spellings
+from completiond.complete.text_stream import TextStream
 
-__all__ = ["TextStream", "TextTokenizer"]
+__all__ = ["CHARS_PER_TOKEN", "TextTokenizer"]
 
+CHARS_PER_TOKEN = 8
+"""More characters per token than code ever has: text farther away than this is not even tokenised."""
+
+_ANCHOR: Final = "☺"
 _MARKER = re.compile(r"▁?[<\[].+[>\]]", re.DOTALL)
 _HTML_TAG = re.compile(r"</?[a-z]+[1-6]?>")
 """Added tokens that look like a marker are control tokens whatever they are declared to be; others, such as runs of
@@ -37,31 +44,66 @@ class TextTokenizer:
             tokenizer = _with_special(tokenizer, controls)
         tokenizer.encode_special_tokens = True
         # Some vocabularies hold the markers of their fill-in-the-middle family as ordinary entries.
-        markers = (marker for family in FAMILIES for marker in (family.prefix, family.suffix, family.middle) if marker)
+        markers = {token for family in FAMILIES for token in (family.prefix, family.suffix, family.middle) if token}
+        for family in FAMILIES:
+            if all(tokenizer.token_to_id(token) is not None for token in family.required):
+                markers.update(family.control_tokens)
         controls |= {index: marker for marker in markers if (index := tokenizer.token_to_id(marker)) is not None}
         self._tokenizer = tokenizer
         self._controls = {index: content for index, content in controls.items() if index < vocab_size}
         self.control_ids = frozenset(controls)
         self._bos_ids = self._find_bos(config)
+        self._anchor = self._plainly(_ANCHOR)
+        self.puts_blank = begins_with_blank(tokenizer)
+        """Whether what a text begins with is encoded with a blank in front of it that is not there."""
         # Vocabularies are padded to round numbers; an id without a token cannot be shown either.
         padding = set(range(vocab_size)).difference(tokenizer.get_vocab(with_added_tokens=True).values())
         self.stop_ids = self.control_ids | _eos_ids(config) | padding
 
     @property
     def bos_ids(self) -> list[int]:
-        """What every prompt of this model begins with: one id, or none."""
+        """What every prompt of this model begins with: control tokens, mostly one or none."""
         return list(self._bos_ids)
 
     def encode(self, text: str) -> list[int]:
         """Token ids of ``text`` as text: never a control token, whatever it spells."""
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return self._encode(text, self._plainly)
+
+    def encode_inside(self, text: str) -> list[int]:
+        """Token ids of ``text`` inside another one: without the blank that some tokenizers put before a text."""
+        return self._encode(text, self._behind_anchor)
+
+    def _encode(self, text: str, encode: Callable[[str], list[int]]) -> list[int]:
+        ids = encode(text)
         if self.control_ids.isdisjoint(ids):
             return ids
         # A vocabulary can spell a marker by its ordinary entries too: break each spelling behind its second character.
         spelled = "|".join(re.escape(content).replace("▁", "[▁ ]") for content in self._controls.values())
-        pieces = re.split(f"(?s)(?<=(?=(?:{spelled}))..)", text)
-        ids = [index for piece in pieces for index in self._tokenizer.encode(piece, add_special_tokens=False).ids]
+        first, *others = re.split(f"(?s)(?<=(?=(?:{spelled}))..)", text)
+        ids = [*encode(first), *(index for piece in others for index in self._behind_anchor(piece))]
         return [index for index in ids if index not in self.control_ids]
+
+    def _plainly(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+    def _behind_anchor(self, text: str) -> list[int]:
+        """Behind a character that joins nothing, as CodeLlama and mistral-common encode what a marker opens."""
+        if not self.puts_blank:
+            return self._plainly(text)
+        ids = self._plainly(_ANCHOR + text)
+        if ids[: len(self._anchor)] == self._anchor:
+            return ids[len(self._anchor) :]
+        return self._plainly(text)
+
+    def spellings(self) -> dict[int, bytes] | None:
+        """The UTF-8 bytes that each token writes inside a text, of all that can stand in an answer; None where they
+        depend on their neighbours.
+        """
+        spelled = token_spellings(self._tokenizer)
+        if spelled is None:
+            return None
+        return {index: text for index, text in spelled.items() if text and index not in self.stop_ids}
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[int]]:
         """Token ids of ``text`` and, for each, the character offset where it begins."""
@@ -77,40 +119,17 @@ class TextTokenizer:
         """Id of the control token that is spelled ``content``, when the model has it."""
         return next((index for index, spelled in self._controls.items() if spelled == content), None)
 
-    def stream(self) -> TextStream:
-        """A decoder that is fed one token at a time."""
-        return TextStream(self._tokenizer)
+    def stream(self, skipped_chars: int = 0) -> TextStream:
+        """A decoder that is fed one token at a time. It leaves out the first ``skipped_chars``."""
+        return TextStream(self._tokenizer, skipped_chars)
 
     def _find_bos(self, config: Mapping[str, Any]) -> list[int]:
         if "add_bos_token" in config:
             bos = config.get("bos_token_id")
             return [int(bos)] if config["add_bos_token"] and bos is not None else []
-        ids: list[int] = self._tokenizer.encode("", add_special_tokens=True).ids
-        return [index for index in ids[:1] if index in self.control_ids]
-
-
-class TextStream:
-    """Text as tokens come: a character is released when its last byte is there."""
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
-        # Decoded behind other text: at the beginning of a text, some decoders drop a blank.
-        self._before: list[int] = tokenizer.encode("a", add_special_tokens=False).ids
-        self._before_chars = len(self._decode([]))
-        self._pending: list[int] = []
-
-    def push(self, token_id: int) -> str:
-        """The text that ``token_id`` completes, possibly none."""
-        self._pending.append(token_id)
-        text = self._decode(self._pending)[self._before_chars :]
-        if text.endswith("\ufffd"):
-            return ""
-        self._pending.clear()
-        return text
-
-    def _decode(self, token_ids: list[int]) -> str:
-        text: str = self._tokenizer.decode([*self._before, *token_ids], skip_special_tokens=True)
-        return text
+        # Not of an empty text: there, what stands behind a text could not be told from what stands before it.
+        ids: list[int] = self._tokenizer.encode("a", add_special_tokens=True).ids
+        return list(takewhile(self.control_ids.__contains__, ids))
 
 
 def _is_marker(content: str) -> bool:

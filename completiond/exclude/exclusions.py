@@ -19,12 +19,13 @@ from completiond.exclude.secret_names import is_secret_name
 
 __all__ = ["ExclusionReason", "Exclusions"]
 
-ExclusionReason = Literal["secret_name", "gitignore", "completiondignore", "config_glob"]
+ExclusionReason = Literal["secret_name", "gitignore", "completiondignore", "config_glob", "repository_glob"]
 """
 ``secret_name``        the name, or a folder's, says that it holds secrets; also all that lies in ``.git``
 ``gitignore``          a ``.gitignore`` or the repository's ``info/exclude``
 ``completiondignore``  a ``.completiondignore``
 ``config_glob``        a glob of the user's settings
+``repository_glob``    a glob in a repository's ``.completiond.toml``
 """
 
 

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from completiond.exclude.exclusions import ExclusionReason, Exclusions
 from completiond.exclude.secret_names import is_secret_name
 
-__all__ = ["Guard"]
+__all__ = ["Guard", "file_in"]
 
 
 class Guard:
     """The exclusions, with the folders that each client works in."""
 
     def __init__(self, exclusions: Exclusions) -> None:
+        self.of_repository: Callable[[Path, Sequence[Path]], ExclusionReason | None] = lambda path, folders: None
+        """Why a repository does not want a path to be read, if it is in the client's folders."""
         self._exclusions = exclusions
+        self._own: dict[str, Exclusions] = {}
         self._folders: dict[str, tuple[Path, ...]] = {}
+
+    def set_exclusions(self, exclusions: Exclusions, own: Mapping[str, Exclusions]) -> None:
+        """``exclusions`` count from now on, for all clients that have none of their ``own``."""
+        self._exclusions, self._own = exclusions, dict(own)
 
     def set_folders(self, client_id: str, folders: Sequence[str]) -> None:
         """Paths that the client's exclusions are relative to."""
@@ -26,6 +33,7 @@ class Guard:
     def forget(self, client_id: str) -> None:
         """The client has gone."""
         self._folders.pop(client_id, None)
+        self._own.pop(client_id, None)
 
     def why(self, client_id: str, path: str) -> ExclusionReason | None:
         """Why a document may not be read, None if it may.
@@ -34,13 +42,14 @@ class Guard:
         none (``untitled:1``, "") may be read. Of a relative path only the name counts, since nobody knows to which
         folder it is relative.
         """
-        path = _file_in(path)
+        path = file_in(path)
         if not path.startswith("/"):
             return "secret_name" if path and is_secret_name(path) else None
-        return self._exclusions.why(Path(path), self._folders.get(client_id, ()))
+        exclusions, folders = self._own.get(client_id, self._exclusions), self._folders.get(client_id, ())
+        return exclusions.why(Path(path), folders) or self.of_repository(Path(path), folders)
 
 
-def _file_in(path: str) -> str:
+def file_in(path: str) -> str:
     """The path in a URI; what is none stays as it is."""
     if path.startswith("/") or ":" not in path:
         return path

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from completiond import __version__
 from completiond.complete.service_protocol import Service
+from completiond.config.settings import Settings
 
 __all__ = ["Counters", "Host", "ManagedService"]
 
@@ -45,9 +46,14 @@ class Counters:
 class Host:
     """The process around the connections: the daemon, or a stand-alone language server without a ``socket``."""
 
-    def __init__(self, service: Service, socket: Path | None, request_stop: Callable[[], None]) -> None:
-        """``request_stop`` makes the process end soon; it returns at once."""
+    def __init__(
+        self, service: Service, socket: Path | None, request_stop: Callable[[], None], settings: Settings | None = None
+    ) -> None:
+        """``request_stop`` makes the process end soon; it returns at once. ``settings``: those of the process, if it
+        has any.
+        """
         self.service = service
+        self.settings = settings
         self.request_stop = request_stop
         self.counters = Counters()
         self._socket = socket
@@ -66,6 +72,8 @@ class Host:
         """Forget a connection that has ended, and all it asked for."""
         if self._clients.pop(client_id, None) is not None:
             self.service.forget_client(client_id)
+            if self.settings is not None:
+                self.settings.forget_client(client_id)
 
     def announce_stop(self) -> None:
         """Tell every connection that the process stops on purpose."""
@@ -73,7 +81,10 @@ class Host:
             on_stop()
 
     def status(self) -> dict[str, Any]:
-        """Return the answer to ``completiond/status``."""
+        """Return the answer to ``completiond/status``; what is wrong with the settings, as they are at this moment."""
+        if self.settings is not None:
+            self.settings.look(now=True)
+        problems = self.settings.problems() if self.settings is not None else []
         return {
             **asdict(self.service.state),
             "pid": os.getpid(),
@@ -82,6 +93,7 @@ class Host:
             "version": __version__,
             "socket": str(self._socket) if self._socket else None,
             "clients": len(self._clients),
+            "problems": [str(problem) for problem in problems],
             "counters": asdict(self.counters),
             "work": asdict(self.service.work),
             "dictionary": asdict(self.service.dictionary),

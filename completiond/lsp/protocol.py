@@ -23,6 +23,7 @@ from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage
 from completiond.logs import describe
 from completiond.lsp import sync, wire
 from completiond.lsp.capabilities import choose_position_encoding, initialize_result
+from completiond.lsp.configuration import DID_CHANGE_CONFIGURATION, pulls_configuration
 from completiond.lsp.documents import DocumentStore, Snapshot
 from completiond.lsp.folders import DID_CHANGE_FOLDERS, Folder, change_folders, folders_of
 
@@ -62,6 +63,7 @@ class CompletionProtocol(LanguageServerProtocol):
         self.documents = DocumentStore()
         self._folders: list[Folder] = []
         self.client_capabilities_json: wire.Json = {}
+        self._pulling: asyncio.Task[None] | None = None  # the loop itself keeps no task alive
         self.ended = threading.Event()  # pygls's reading loop wants a threading.Event; nobody waits for it
 
     @property
@@ -151,6 +153,8 @@ class CompletionProtocol(LanguageServerProtocol):
             types.INITIALIZE: self._initialize,
             types.INITIALIZED: self._initialized,
             DID_CHANGE_FOLDERS: lambda params: self._set_folders(change_folders(self._folders, params)),
+            DID_CHANGE_CONFIGURATION: self._change_configuration,
+            types.WORKSPACE_DID_CHANGE_WATCHED_FILES: lambda _params: self._server.on_watched_files(),
             types.SHUTDOWN: self._shut_down,
             types.EXIT: self._exit,
             types.SET_TRACE: self._ignore,
@@ -165,6 +169,8 @@ class CompletionProtocol(LanguageServerProtocol):
         capabilities = params.get("capabilities") if isinstance(params, dict) else None
         self.client_capabilities_json = capabilities if isinstance(capabilities, dict) else {}
         self.documents = DocumentStore(choose_position_encoding(capabilities))
+        if isinstance(params, dict):
+            self._server.on_settings("initializationOptions", params.get("initializationOptions"))
         self._set_folders(folders_of(params))
         return initialize_result(self.documents.encoding)
 
@@ -174,6 +180,26 @@ class CompletionProtocol(LanguageServerProtocol):
 
     def _initialized(self, _params: Any) -> None:
         self._server.on_initialized()
+
+    def _change_configuration(self, params: Any) -> None:
+        settings = params.get("settings") if isinstance(params, dict) else None
+        if settings is None and pulls_configuration(self.client_capabilities_json):
+            self._pulling = asyncio.ensure_future(self._pull_configuration())
+        else:
+            self._server.on_settings("didChangeConfiguration", settings)
+
+    async def _pull_configuration(self) -> None:
+        """Ask for what has changed (LSP 3.17 "Configuration Request"): some editors do not send it by themselves."""
+        try:
+            answer = await self.send_request_async(
+                types.WORKSPACE_CONFIGURATION,
+                types.ConfigurationParams(items=[types.ConfigurationItem(section="completiond")]),
+            )
+        except JsonRpcException as error:
+            log.info("The client refused to tell its settings: error %d", error.code)
+            return
+        found = answer[0] if isinstance(answer, list) and answer else None
+        self._server.on_settings("didChangeConfiguration", {"completiond": found})
 
     def _shut_down(self, _params: Any) -> None:
         self.cancel_requests()
@@ -194,7 +220,9 @@ class CompletionProtocol(LanguageServerProtocol):
     # The end of requests
 
     def cancel_requests(self) -> None:
-        """Cancel all that the client has asked for and that has not been answered."""
+        """Cancel all that the client has asked for and that has not been answered, and what it was asked."""
+        if self._pulling is not None:
+            self._pulling.cancel()
         for future in tuple(self._request_futures.values()):
             future.cancel()
 

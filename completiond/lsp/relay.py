@@ -11,6 +11,7 @@ from typing import Any, Final
 from completiond import __version__
 from completiond.lsp import sync, wire
 from completiond.lsp.capabilities import choose_position_encoding, initialize_result
+from completiond.lsp.configuration import DID_CHANGE_CONFIGURATION
 from completiond.lsp.documents import DocumentStore
 from completiond.lsp.folders import DID_CHANGE_FOLDERS, change_folders, folders_of
 from completiond.lsp.stderr import warn
@@ -27,6 +28,7 @@ _REQUEST_CANCELLED: Final = -32800
 _REQUEST_FAILED: Final = -32803
 _LOG_ERROR: Final = 1
 _LOG_WARNING: Final = 2
+_MAX_WARNINGS: Final = 200
 
 _Id = int | str
 
@@ -60,6 +62,8 @@ class Relay:
         self._daemon_requests: set[_Id] = set()  # that the editor has not answered yet
         self._open_progress: set[_Id] = set()  # tokens of progress reports that have not ended
         self._version_told = False
+        self._configuration: Any = None  # the parameters of the last change, for the next daemon
+        self._warnings: set[str] = set()  # that were shown: the next daemon finds the same wrong with the same settings
 
     # The editor's messages
 
@@ -123,6 +127,8 @@ class Relay:
                 sync.apply(self._documents, method, params)
             except ValueError as error:
                 warn(f"Malformed {method}: {error}")
+        elif method == DID_CHANGE_CONFIGURATION:
+            self._configuration = params
         elif method == DID_CHANGE_FOLDERS and self._initialize_seen:
             # The next daemon learns the folders from ``initialize``.
             folders = change_folders(folders_of(self._initialize_params), params)
@@ -153,6 +159,8 @@ class Relay:
                 self._daemon_requests.add(message_id)
             elif method == "$/progress":
                 self._note_progress(message.get("params"))
+            elif method == "window/showMessage" and not self._is_first_warning(message.get("params")):
+                return
             self._send_to_editor(wire.frame(body))
 
     def _note_progress(self, params: Any) -> None:
@@ -161,6 +169,14 @@ class Relay:
                 self._open_progress.add(token)
             case {"token": int() | str() as token, "value": {"kind": "end"}}:
                 self._open_progress.discard(token)
+
+    def _is_first_warning(self, params: Any) -> bool:
+        text = str(params.get("message")) if isinstance(params, dict) else ""
+        is_first = text not in self._warnings
+        if len(self._warnings) >= _MAX_WARNINGS:
+            self._warnings.clear()
+        self._warnings.add(text)
+        return is_first
 
     def _check_version(self, result: Any) -> None:
         match result:
@@ -181,6 +197,8 @@ class Relay:
             self._tell("initialize", self._initialize_params, _INITIALIZE_ID)
         if self._initialized_seen:
             self._tell("initialized", {})
+        if self._configuration is not None:
+            self._tell(DID_CHANGE_CONFIGURATION, self._configuration)
         for document in self._documents:
             self._tell(sync.DID_OPEN, sync.did_open_params(document))
         for message_id, body in self._waiting.items():

@@ -12,6 +12,7 @@ from pygls.lsp.server import LanguageServer
 
 from completiond import __version__
 from completiond.complete.request import LineEdit
+from completiond.config.settings import ClientSource
 from completiond.logs import describe
 from completiond.lsp import extensions
 from completiond.lsp.documents import Snapshot
@@ -20,6 +21,7 @@ from completiond.lsp.inline import inline_completion
 from completiond.lsp.line_edits import all_lines
 from completiond.lsp.loading import LoadingReport
 from completiond.lsp.protocol import CompletionProtocol
+from completiond.lsp.settings_report import report_problems, watch_settings
 from completiond.lsp.uris import path_of
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ class CompletionServer(LanguageServer):
         self.host = host
         self.client_id = host.add_client(self._on_stop)
         self._loading: LoadingReport | None = None
+        self._folders: list[str] = []
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Log what went wrong outside of a request. Never a popup, as pygls makes by default."""
@@ -54,6 +57,8 @@ class CompletionServer(LanguageServer):
     def opened(self, document: Snapshot) -> None:
         """See sync.Follower."""
         lines, path = all_lines(document.text), path_of(document.uri)
+        if self.host.settings is not None:  # for what is wrong with those of a repository, which is told at once
+            self.host.settings.of_file(self.client_id, path, self._folders)
         self.host.service.open_document(self.client_id, document.uri, lines, path)
 
     def changed(self, uri: str, edits: Sequence[LineEdit]) -> None:
@@ -66,13 +71,28 @@ class CompletionServer(LanguageServer):
 
     def on_folders(self, uris: Sequence[str]) -> None:
         """The folders the editor has open are these."""
-        paths = [path for path in map(path_of, uris) if path.startswith("/")]
-        self.host.service.set_folders(self.client_id, paths)
+        self._folders = [path for path in map(path_of, uris) if path.startswith("/")]
+        self.host.service.set_folders(self.client_id, list(self._folders))
+
+    def on_settings(self, source: ClientSource, options: Any) -> None:
+        """The editor's own settings are these now."""
+        if self.host.settings is not None:
+            self.host.settings.set_client(self.client_id, source, options)
+
+    def on_watched_files(self) -> None:
+        """Files that the editor watches for us have changed."""
+        if self.host.settings is not None:
+            self.host.settings.look(now=True)
+            for document in self.protocol.documents:
+                self.host.settings.of_file(self.client_id, path_of(document.uri), self._folders)
 
     def on_initialized(self) -> None:
         """Begin to tell the editor how the model loads (LSP 3.17 "Initialized Notification")."""
         if self._loading is None:
             self._loading = LoadingReport(self.protocol, self.host.service)
+            if self.host.settings is not None:
+                report_problems(self.protocol, self.host.settings, self.client_id)
+                watch_settings(self.protocol, self.host.settings)
 
     def close(self) -> None:
         """Cancel what is running and forget the client."""

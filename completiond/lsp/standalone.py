@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable
 from typing import IO
 
+from completiond.config.settings import Settings
 from completiond.logs import log_loop_errors
 from completiond.lsp.connection import new_converter, serve_connection
 from completiond.lsp.host import Host, ManagedService
@@ -21,8 +22,10 @@ log = logging.getLogger(__name__)
 _CLOSE_S = 0.7
 
 
-async def run_standalone(service_factory: Callable[[], ManagedService]) -> int:
+async def run_standalone(service_factory: Callable[[], ManagedService], settings: Settings | None = None) -> int:
     """Serve one editor on file descriptors 0 and 1 until it says ``exit`` or hangs up, or until SIGTERM.
+
+    ``settings``: those that the service follows, if it does.
 
     From here on file descriptor 1 is standard error, so that nothing a library prints gets among the messages. Returns
     the exit status: 0 after ``shutdown``, else 1 (LSP 3.17 "Exit Notification").
@@ -34,7 +37,7 @@ async def run_standalone(service_factory: Callable[[], ManagedService]) -> int:
     reader, writer = await _open_streams(stdin, stdout)
     service = service_factory()
     service.start()
-    host = Host(service, None, lambda: stop())
+    host = Host(service, None, lambda: stop(), settings)
     serving = asyncio.create_task(serve_connection(host, new_converter(), reader, writer))
 
     def stop() -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from completiond.complete.families import FimTokens
+from completiond.complete.prompt import begin_ids
 from completiond.complete.tokens import TextTokenizer
 from completiond.train.corpus import Corpus, Repository
 
@@ -78,10 +79,10 @@ def _fill(
     end = window.find("\n", begin + int(len(window) * share))
     if end < 0 or begin >= end:
         return None
-    before, middle = tokenizer.encode(window[:begin]), tokenizer.encode(window[begin:end])
-    after = tokenizer.encode(window[end:])
+    before, middle = tokenizer.encode(window[:begin]), tokenizer.encode_inside(window[begin:end])
+    after = tokenizer.encode_inside(window[end:])
     controls = [fim.suffix_id, *after, *([] if fim.middle_id is None else [fim.middle_id])]
-    bos = tokenizer.bos_ids
+    bos = begin_ids(tokenizer, fim)
     room = num_tokens - len(bos) - 1 - len(controls) - len(middle)
     if room < num_tokens // 8:
         return None

@@ -52,7 +52,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="module")
 def paths(default_model: Path, model_paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Paths:
     folder = tmp_path_factory.mktemp("c")
-    return Paths(model_paths.cache_dir, folder / "config", Path(f"/tmp/cpd-{os.getpid()}"))
+    return Paths(model_paths.cache_dir, folder / "config", Path(f"/tmp/cpd-{os.getpid()}"), folder / "state")
 
 
 @pytest.fixture(scope="module")
@@ -184,20 +184,36 @@ def test_bad_input_is_one_clear_line(
     assert result.stdout == ""
 
 
-def test_bad_settings_name_the_file_and_the_key(run: Run, file: Path, tmp_path: Path) -> None:
+def test_bad_settings_name_the_file_and_the_key_and_cost_no_answer(run: Run, file: Path, tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("[model]\nnme = 'x'\n")
+    (file.parent / ".completiond.toml").write_text("[model]\nname = 'x'\n")
     result = run("complete", str(file), "--line", "1", COMPLETIOND_CONFIG_DIR=str(tmp_path))
-    assert result.returncode == 2
-    assert "config.toml: model.nme" in result.stderr
+    assert result.returncode == 0
+    first, second = result.stderr.splitlines()[:2]
+    assert first.endswith("config.toml:2: model.nme is not a setting. Did you mean model.name?")
+    assert second.endswith(".completiond.toml:2: model.name cannot be set by a repository, and is ignored.")
     result = run("complete", str(file), "--line", "1", COMPLETIOND_COMPLETION_MAX_TOKENS="many")
-    assert result.returncode == 2
+    assert result.returncode == 0
     assert "COMPLETIOND_COMPLETION_MAX_TOKENS" in result.stderr
+
+
+@pytest.mark.parametrize("options", [(), ("--standalone",)])
+def test_a_repository_can_turn_answers_off(run: Run, file: Path, options: tuple[str, ...]) -> None:
+    settings = file.parent / ".completiond.toml"
+    settings.write_text("[completion]\ndisabled_languages = ['python']\n")
+    result = run("complete", str(file), "--line", "1", *options)
+    assert (result.returncode, result.stdout.strip()) == (0, "")
+    assert result.stderr == f"no suggestion: turned off for {file} (completion.disabled_languages)\n"
+    settings.write_text("[exclude]\nglobs = ['*.py']\n")
+    result = run("complete", str(file), "--line", "1", *options)
+    assert (result.returncode, result.stdout.strip()) == (0, "")
+    assert result.stderr == f"no suggestion: {file} is excluded (repository_glob)\n"
 
 
 def test_a_misspelled_setting_in_the_environment_is_told(run: Run, file: Path) -> None:
     result = run("complete", str(file), "--line", "1", COMPLETIOND_MODEL_NMAE="x")
-    assert result.returncode == 2
-    assert "COMPLETIOND_MODEL_NMAE is not a setting" in result.stderr
+    assert result.returncode == 0
+    assert "COMPLETIOND_MODEL_NMAE is not a setting. Did you mean COMPLETIOND_MODEL_NAME?" in result.stderr
 
 
 def test_a_full_output_is_one_clear_line(run: Run, file: Path) -> None:

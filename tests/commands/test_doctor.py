@@ -1,17 +1,21 @@
-"""What ``completiond doctor`` says of memory."""
+"""What ``completiond doctor`` says of settings and memory."""
 
 from __future__ import annotations
 
+import itertools
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
-from completiond.commands.doctor import Finding, _attempt, _memory
+from completiond.commands.doctor import Finding, _attempt, _findings, _memory
 from completiond.complete.completer import Completer
 from completiond.complete.memory_need import MemoryNeed
 from completiond.complete.memory_plan import MemoryPlan
 from completiond.config import Config
+from completiond.paths import Paths
 from tests.fake_model import fake_model, says
 
 
@@ -29,6 +33,21 @@ def test_what_is_needed_and_what_was_given_up() -> None:
 
     completer.memory = replace(plan, available_bytes=None)
     assert _memory(completer).detail.endswith("an unknown amount was available")
+
+
+def test_what_is_wrong_with_the_settings_is_noted_and_the_checks_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.toml").write_text("[model]\nnme = 1\n")
+    (tmp_path / ".completiond.toml").write_text("[model]\nname = 'x'\n")
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("COMPLETIOND_")]:
+        monkeypatch.delenv(name)
+    own, repositorys, settings = itertools.islice(_findings(Paths(*[tmp_path] * 4), None), 3)
+    assert own.detail == f"{tmp_path}/config.toml:2: model.nme is not a setting. Did you mean model.name?"
+    assert repositorys.detail.startswith(f"{tmp_path}/.completiond.toml:2: model.name cannot be set")
+    assert (own.passed, own.note, repositorys.note, settings.note) == (True, True, True, False)
+    assert settings.name == "settings"
 
 
 def test_a_check_for_which_memory_runs_out_fails_and_the_next_is_made() -> None:

@@ -62,6 +62,11 @@ def test_what_was_given_up_for_want_of_memory() -> None:
     assert rows(given_up=["a is 1 instead of 2", "no b"])["given up"] == "a is 1 instead of 2; no b"
 
 
+def test_what_is_wrong_with_the_settings() -> None:
+    assert "settings" not in rows(problems=[])
+    assert rows(problems=["a:2: b is wrong", "c is none"])["settings"] == "a:2: b is wrong; c is none"
+
+
 @pytest.mark.parametrize("missing", ["dictionary", "acceptance", "given_up"])
 def test_what_an_older_daemon_does_not_tell_has_no_row(missing: str) -> None:
     assert missing.replace("_", " ") not in rows(without=missing)

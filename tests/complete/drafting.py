@@ -17,6 +17,7 @@ from completiond.complete.completer import Completer
 from completiond.complete.request import Completion, CompletionRequest
 from completiond.complete.service import LocalService
 from completiond.config import CacheConfig, CompletionConfig, Config, ExcludeConfig, ModelConfig, SpecConfig
+from completiond.config.settings import Settings
 from completiond.daemon import run_daemon
 from completiond.paths import Paths
 from completiond.spec.pass_costs import PassCosts
@@ -30,8 +31,8 @@ __all__ = ["Daemon", "RecordingService", "change", "config", "drafting_daemon", 
 class RecordingService(LocalService):
     """The real service; keeps the completions it gave."""
 
-    def __init__(self, config: Config, paths: Paths) -> None:
-        super().__init__(config, paths)
+    def __init__(self, config: Config, paths: Paths, settings: Settings | None = None) -> None:
+        super().__init__(config, paths, settings)
         self.completions: list[Completion] = []
         self.client_id = ""
 
@@ -71,7 +72,13 @@ def config(drafter: Literal["auto", "none"] = "auto", exclude: ExcludeConfig | N
 
 
 @asynccontextmanager
-async def drafting_daemon(monkeypatch: pytest.MonkeyPatch, answer: str, config: Config) -> AsyncIterator[Daemon]:
+async def drafting_daemon(
+    monkeypatch: pytest.MonkeyPatch,
+    answer: str,
+    config: Config,
+    make_settings: Callable[[Paths], Settings] | None = None,
+) -> AsyncIterator[Daemon]:
+    """``make_settings``: what the daemon follows; without, ``config`` stays."""
     model, _ = fake_model(says(bytes_of(answer + "\n\n\n")))
     completer = Completer(model, config)
     # Fixed costs: what is checked must not depend on how busy this machine is.
@@ -82,8 +89,9 @@ async def drafting_daemon(monkeypatch: pytest.MonkeyPatch, answer: str, config: 
 
     monkeypatch.setattr("completiond.complete.open_completer.open_completer", open_completer)
     with temporary_paths() as paths:
-        service = RecordingService(config, paths)
-        task = asyncio.create_task(run_daemon(lambda: service, paths))
+        settings = make_settings(paths) if make_settings is not None else None
+        service = RecordingService(config, paths, settings)
+        task = asyncio.create_task(run_daemon(lambda: service, paths, settings))
         await until(lambda: task.done() or (is_listening(paths) and service.state.phase == "ready"))
         try:
             yield Daemon(paths, service, completer, answer)

@@ -64,7 +64,7 @@ def plan(config: Config, available: int | None, size: ModelSize = SIZE) -> Memor
     return plan_memory(config, size, Path("model.gguf"), PATHS, available)
 
 
-PATHS = Paths(Path("cache"), Path("config"), Path("run"))
+PATHS = Paths(Path("cache"), Path("config"), Path("run"), Path("state"))
 
 
 def test_what_fits_is_left_as_it_is(head: Path) -> None:
@@ -241,7 +241,7 @@ def test_a_real_model_is_opened_with_what_fits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = make_model(tmp_path / "model", max_positions=16384)
-    paths = Paths(tmp_path, tmp_path, tmp_path)
+    paths = Paths(tmp_path, tmp_path, tmp_path, tmp_path)
     config = Config(model=ModelConfig(name=str(folder), device="cpu", context_tokens=16384, threads=1))
     whole = open_completer.open_completer(config, paths)
     assert whole.memory is not None

@@ -121,7 +121,11 @@ def step(session: Session, numbers: random.Random) -> None:
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 10**9), temperature=st.sampled_from([0.0, 0.0, 0.8]))
 def test_the_answer_is_that_of_a_process_that_has_just_begun(model: LoadedModel, seed: int, temperature: float) -> None:
-    session, numbers = Session(model, temperature), random.Random(seed)
+    check_session(Session(model, temperature), seed)
+
+
+def check_session(session: Session, seed: int) -> None:
+    numbers = random.Random(seed)
     for _ in range(12):
         step(session, numbers)
         if numbers.random() < 0.5:

@@ -83,7 +83,7 @@ def opener(monkeypatch: pytest.MonkeyPatch) -> Opener:
 @pytest.fixture
 async def loading(opener: Opener, tmp_path: Path) -> AsyncIterator[LocalService]:
     """A service whose model is on its way."""
-    service = LocalService(CONFIG, Paths(tmp_path, tmp_path, tmp_path))
+    service = LocalService(CONFIG, Paths(tmp_path, tmp_path, tmp_path, tmp_path))
     service.start()
     yield service
     opener.gate.set()

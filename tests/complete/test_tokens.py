@@ -198,6 +198,8 @@ def with_template(template: str) -> Tokenizer:
         ("$A", {}, []),
         ("<|endoftext|> $A", {}, [EOS]),
         ("<|endoftext|> $A <|fim_prefix|>", {}, [EOS]),
+        ("<|endoftext|> <|fim_prefix|> $A", {}, [EOS, EOS + 1]),
+        ("$A <|endoftext|>", {}, []),
         ("<|endoftext|> $A", {"add_bos_token": False, "bos_token_id": EOS}, []),
         ("$A", {"add_bos_token": True, "bos_token_id": EOS + 1}, [EOS + 1]),
         ("$A", {"add_bos_token": True, "bos_token_id": None}, []),
@@ -244,6 +246,14 @@ def test_a_character_split_over_tokens_comes_with_its_last_byte() -> None:
     stream = text_tokenizer(fake_tokenizer()).stream()
 
     assert [stream.push(token_id) for token_id in bytes_of("é🙂x")] == ["", "é", "", "", "", "🙂", "x"]
+
+
+@given(text=st.text(st.sampled_from("aé🙂 "), max_size=8), skipped=st.integers(0, 9))
+def test_a_stream_can_leave_out_what_stands_there_already(text: str, skipped: int) -> None:
+    tokenizer = text_tokenizer(fake_tokenizer())
+    stream = tokenizer.stream(skipped_chars=skipped)
+
+    assert "".join(map(stream.push, tokenizer.encode(text))) == text[skipped:]
 
 
 @pytest.mark.parametrize("kind", [special, byte_fallback])

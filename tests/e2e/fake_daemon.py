@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 
+from completiond.commands.settings import follow_settings
 from completiond.daemon import run_daemon
 from completiond.errors import CompletiondError
 from completiond.logs import configure_logging
@@ -24,7 +25,9 @@ def main() -> int:
 
         return asyncio.run(run_standalone(lambda: FakeService(FakeLoading.from_environment())))
     try:
-        asyncio.run(run_daemon(lambda: FakeService(FakeLoading.from_environment()), Paths.from_environment()))
+        paths = Paths.from_environment()
+        settings = follow_settings(paths)
+        asyncio.run(run_daemon(lambda: FakeService(FakeLoading.from_environment()), paths, settings))
     except CompletiondError as error:
         print(error, file=sys.stderr)
         return error.exit_status

@@ -17,6 +17,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from completiond.config.settings import Settings
 from completiond.daemon import run_daemon
 from completiond.launch import try_connect
 from completiond.lock import holder_pid
@@ -36,7 +37,7 @@ TIMEOUT_S = 30.0
 def temporary_paths() -> Iterator[Paths]:
     """Folders for one test, with a runtime folder short enough for a socket; a daemon left in them is killed."""
     with tempfile.TemporaryDirectory(prefix="cd-", ignore_cleanup_errors=True) as folder:
-        paths = Paths(Path(folder, "cache"), Path(folder, "config"), Path(folder, "run"))
+        paths = Paths(Path(folder, "cache"), Path(folder, "config"), Path(folder, "run"), Path(folder, "state"))
         try:
             yield paths
         finally:
@@ -61,6 +62,7 @@ def environment(paths: Paths, **more: str) -> dict[str, str]:
         "COMPLETIOND_CACHE_DIR": str(paths.cache_dir),
         "COMPLETIOND_CONFIG_DIR": str(paths.config_dir),
         "COMPLETIOND_RUNTIME_DIR": str(paths.runtime_dir),
+        "COMPLETIOND_STATE_DIR": str(paths.state_dir),
         "COMPLETIOND_SERVE_COMMAND": shlex.join(FAKE_DAEMON),
         **more,
     }
@@ -82,9 +84,11 @@ def is_listening(paths: Paths) -> bool:
 
 
 @asynccontextmanager
-async def daemon_in_process(paths: Paths, service: ManagedService) -> AsyncIterator[asyncio.Task[None]]:
+async def daemon_in_process(
+    paths: Paths, service: ManagedService, settings: Settings | None = None
+) -> AsyncIterator[asyncio.Task[None]]:
     """Run a daemon on this event loop, stop it at the end, and raise what it raised."""
-    task = asyncio.create_task(run_daemon(lambda: service, paths))
+    task = asyncio.create_task(run_daemon(lambda: service, paths, settings))
     try:
         await until(lambda: task.done() or is_listening(paths))
         yield task

@@ -45,7 +45,12 @@ def sha256(data: bytes) -> str:
 
 
 def make_paths(folder: Path) -> Paths:
-    return Paths(cache_dir=folder / "cache", config_dir=folder / "config", runtime_dir=folder / "runtime")
+    return Paths(
+        cache_dir=folder / "cache",
+        config_dir=folder / "config",
+        runtime_dir=folder / "runtime",
+        state_dir=folder / "state",
+    )
 
 
 def gguf_parts(count: int = 3, size_bytes: int = 20_000) -> list[bytes]:
@@ -152,7 +157,7 @@ class Progress:
         pass
 
 try:
-    pull(entry.name, Paths(cache, cache, cache), Progress())
+    pull(entry.name, Paths(cache, cache, cache, cache), Progress())
 except CompletiondError as error:
     print(type(error).__name__, error)
     sys.exit(3)

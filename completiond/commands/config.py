@@ -1,0 +1,100 @@
+"""``completiond config``: what is set, where, and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from completiond.commands.errors import reports_errors
+from completiond.commands.settings import follow_settings, warn_of
+from completiond.config.json_schema import schema_json
+from completiond.config.narrow import excluded_by
+from completiond.config.problem import shown, shown_path
+from completiond.config.setting import all_settings
+from completiond.config.settings import Settings
+from completiond.paths import Paths
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Settings: what is in effect, where it is from, and what is wrong.", no_args_is_help=True)
+
+_Place = Annotated[
+    Path | None,
+    typer.Argument(metavar="PATH", help="A file or folder, for what its repository narrows.", show_default=False),
+]
+
+
+@app.command()
+@reports_errors
+def show(
+    path: _Place = None,
+    origin: Annotated[bool, typer.Option("--origin", help="Say where each value is from.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, with origins.")] = False,
+) -> None:
+    """Print the settings in effect, as a command in this terminal has them: without those that an editor sends."""
+    settings, place = follow_settings(Paths.from_environment()), _place(path)
+    found = settings.explain("", place)
+    excluded = excluded_by(settings.repository.of(place)) if place else []
+    if as_json:
+        values: dict[str, Any] = {}
+        for (section, key), where in found.origins.items():
+            values.setdefault(section, {})[key] = {"value": found[section, key], "origin": str(where)}
+        values["repository_exclusions"] = [{"value": globs, "origin": shown_path(file)} for file, globs in excluded]
+        typer.echo(json.dumps(values))
+    else:
+        last = ""
+        for setting in all_settings().values():
+            if setting.section != last:
+                typer.echo(f"{chr(10) if last else ''}[{setting.section}]")
+                last = setting.section
+            note = f"  # {found.origins[setting.name]}" if origin else ""
+            typer.echo(f"{setting.key} = {shown(found[setting.name], cut=False)}{note}")
+        for file, globs in excluded:
+            typer.echo(f"# besides, {shown_path(file)} excludes {shown(globs, cut=False)}")
+    _warn(settings)
+
+
+@app.command("path")
+@reports_errors
+def print_path() -> None:
+    """Print where the user's file is, which need not exist, and nothing else."""
+    typer.echo(Paths.from_environment().config_file)
+
+
+@app.command()
+@reports_errors
+def check(path: _Place = None) -> None:
+    """Say what is wrong with the settings, the environment, and the repository here. Exit status 1 if anything is."""
+    settings = follow_settings(Paths.from_environment())
+    settings.explain("", _place(path or Path.cwd()))
+    if _warn(settings):
+        raise typer.Exit(1)
+    typer.echo("The settings are right.")
+
+
+@app.command()
+@reports_errors
+def schema(
+    repository: Annotated[
+        bool, typer.Option("--repository", help="That of a repository's .completiond.toml instead.")
+    ] = False,
+) -> None:
+    """Print the JSON schema of config.toml, by which editors complete and check it."""
+    typer.echo(schema_json("repository" if repository else "config"), nl=False)
+
+
+def _place(path: Path | None) -> str:
+    """Of a folder, what is set for the files in it."""
+    if path is None:
+        return ""
+    return str(path.absolute() / "*") if path.is_dir() else str(path.absolute())
+
+
+def _warn(settings: Settings) -> bool:
+    problems = settings.problems()
+    for problem in problems:
+        warn_of(problem)
+    return bool(problems)

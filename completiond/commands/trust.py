@@ -1,0 +1,58 @@
+"""``completiond trust``: let a repository's file do a little more than any repository's may."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from completiond.commands.errors import reports_errors
+from completiond.config.problem import Origin, shown, shown_path
+from completiond.config.repository_file import MAX_FILE_BYTES
+from completiond.config.repository_rules import REPOSITORY_FILE
+from completiond.config.toml_file import read_toml
+from completiond.config.trust import TrustStore, digest_of
+from completiond.errors import ConfigError, UsageError
+from completiond.paths import Paths
+
+__all__ = ["trust"]
+
+
+@reports_errors
+def trust(
+    folder: Annotated[
+        Path | None, typer.Argument(help="A folder with a .completiond.toml [default: this one].")
+    ] = None,
+    show_list: Annotated[bool, typer.Option("--list", help="Print the folders that are trusted.")] = False,
+    revoke: Annotated[bool, typer.Option("--revoke", help="Trust the folder no more.")] = False,
+) -> None:
+    """Trust a FOLDER's .completiond.toml as it is now: it may then also set spec.workspace and completion.deadline_ms.
+
+    A changed file has to be trusted anew. Nothing is asked about files in folders below.
+    """
+    store = TrustStore(Paths.from_environment().trust_file)
+    if show_list:
+        if folder is not None or revoke:
+            raise UsageError("--list goes with nothing else.", "Use it alone.")
+        for known, digest in sorted(store.folders().items()):
+            content = read_toml(Path(known, REPOSITORY_FILE), Origin("repository"), MAX_FILE_BYTES, False).content
+            note = "" if content and digest_of(content) == digest else "  (changed or gone since: not trusted)"
+            typer.echo(f"{shown_path(known)}{note}")
+        return
+    real = str((folder or Path.cwd()).resolve())
+    if revoke:
+        if not store.revoke(real):
+            raise UsageError(f"{shown_path(real)} is not trusted.", "`completiond trust --list` shows what is.")
+        typer.echo(f"{shown_path(real)} is trusted no more.")
+        return
+    path = Path(real, REPOSITORY_FILE)
+    file = read_toml(path, Origin("repository", str(path)), MAX_FILE_BYTES, follow_symlinks=False)
+    if file.problem is not None:
+        raise ConfigError(str(file.problem), "Correct it first.")
+    if not file.content:
+        raise UsageError(f"There is no settings file {shown_path(path)}.", "Name the folder that has one.")
+    store.trust(real, file.content)
+    typer.echo(f"{shown_path(path)} is trusted as it is now:")
+    for section, values in file.values.items():
+        typer.echo(f"  {shown(section)}: {shown(values)}")

@@ -1,0 +1,197 @@
+"""The settings: one frozen, validated object. What can be said of a setting is said here, and only here: the JSON
+schemas, ``completiond config``, the rules for repositories and docs/configuration.md follow from it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from completiond.config.permission import Reload, Repository
+from completiond.errors import UsageError
+from completiond.spec.drafter_names import DrafterChoice
+
+__all__ = [
+    "CacheConfig",
+    "CompletionConfig",
+    "Config",
+    "ExcludeConfig",
+    "ModelConfig",
+    "PromptConfig",
+    "Section",
+    "SpecConfig",
+    "absolute_if_path",
+]
+
+MAX_MEMBERS = 1000
+"""Of a list."""
+
+
+def _as_tuple(value: object) -> object:
+    """TOML and JSON have lists; ours do not change."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _can_match(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    if patterns:
+        from completiond.exclude.exclusions import Exclusions  # late: few have any
+
+        try:
+            Exclusions(patterns)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+    return patterns
+
+
+def _is_inside(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    if patterns:
+        from completiond.exclude.ignore_rule import Rule  # late: few have any
+
+        for pattern in patterns:
+            try:
+                rule = Rule.parse(pattern)
+            except ValueError as error:
+                raise ValueError(f"{pattern!r}: {error}") from None
+            if rule is None or not rule.excludes or pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
+                raise ValueError(f"{pattern!r} names no files in the editor's folders; write it as 'src/**/*.py'")
+    return patterns
+
+
+Strings = Annotated[tuple[str, ...], BeforeValidator(_as_tuple), Field(max_length=MAX_MEMBERS)]
+
+
+class Section(BaseModel):
+    """Settings that belong together: a table of the file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ModelConfig(Section):
+    """Which weights, and how to run them."""
+
+    name: str = Field(
+        "qwen2.5-coder-0.5b", description="A catalogue name, a folder, a .gguf file, or a hub id (owner/name)."
+    )
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="What runs the model; auto: a GPU if there is.")
+    dtype: Literal["auto", "int8", "float32", "bfloat16"] = Field(
+        "auto", description="The numbers to compute with; auto: int8 on a CPU, bfloat16 on a GPU."
+    )
+    threads: int = Field(0, ge=0, le=256, description="CPU threads; 0 chooses a power of two up to 8.")
+    context_tokens: int = Field(2048, ge=128, le=131072, description="Size of the key/value cache, in tokens.")
+
+
+class PromptConfig(Section):
+    """How much of the file around the cursor the model reads."""
+
+    prefix_tokens: Annotated[int, Repository.LOWER, Reload.LIVE] = Field(
+        768, ge=16, le=65536, description="Most tokens of text before the cursor."
+    )
+    suffix_tokens: Annotated[int, Repository.LOWER, Reload.LIVE] = Field(
+        256, ge=0, le=65536, description="Most tokens of text behind the cursor."
+    )
+    max_read_ms: Annotated[int, Repository.LIMIT, Reload.LIVE] = Field(
+        2000,
+        ge=0,
+        le=600000,
+        description="In editors, read less at first where all would take longer than this, in milliseconds, and the"
+        " rest in a quiet moment; 0: all.",
+    )
+
+
+class CompletionConfig(Section):
+    """Where answers are given, and how long one may be."""
+
+    enabled: Annotated[bool, Repository.OFF, Reload.LIVE] = Field(
+        True, description="Whether there are suggestions at all."
+    )
+    disabled_languages: Annotated[Strings, Repository.ADD, Reload.LIVE] = Field(
+        (), description='Languages without suggestions, by their names in LSP: "markdown", "plaintext".'
+    )
+    max_tokens: Annotated[int, Repository.LOWER, Reload.LIVE] = Field(
+        64, ge=1, le=4096, description="Longest answer, in tokens."
+    )
+    deadline_ms: Annotated[int, Repository.TRUSTED, Reload.LIVE] = Field(
+        0,
+        ge=0,
+        le=60000,
+        description="Answer editors with whole lines after so many milliseconds, the rest follows; 0: by the measured"
+        " speed.",
+    )
+
+
+class SpecConfig(Section):
+    """Speculative decoding: where drafts are from. It changes how long an answer takes, never the answer."""
+
+    drafter: Annotated[DrafterChoice, Reload.LIVE] = Field(
+        "auto",
+        description="Where guesses come from. auto: copies, or a head that was loaded at the start and pays; none:"
+        " plain decoding, one token a pass.",
+    )
+    max_draft_tokens: int = Field(31, ge=1, le=63, description="Longest draft that is checked in one pass, in tokens.")
+    draft_width: int = Field(1, ge=1, le=8, description="Guesses below each token: above 1, heads draft trees.")
+    eagle_head: str = Field(
+        "", description="Folder of an EAGLE head; empty: the one that comes with the model, if any."
+    )
+    medusa_heads: str = Field("", description="Folder of Medusa heads; empty: those that come with the model, if any.")
+    draft_model: str = Field("", description="A smaller model, named as in model.name; empty: half the model's layers.")
+    workspace: Annotated[Strings, AfterValidator(_is_inside), Repository.TRUSTED, Reload.LIVE] = Field(
+        (), description="Files to draft from without their being open: as in a .gitignore, in the editor's folders."
+    )
+
+
+class CacheConfig(Section):
+    """What is kept between requests."""
+
+    results: Annotated[bool, Repository.OFF, Reload.LIVE] = Field(
+        True, description="Serve what is typed along, or asked for again, from finished answers."
+    )
+    ahead: Annotated[bool, Repository.OFF, Reload.LIVE] = Field(
+        True, description="While nothing is asked for, write what would follow an accepted answer."
+    )
+    suffix: Literal["auto", "shift", "exact"] = Field(
+        "auto",
+        description="While typing, move what was read of the text behind the cursor (shift), or read it again (exact);"
+        " auto: shift on a CPU.",
+    )
+    memory_mb: int = Field(
+        256,
+        ge=0,
+        le=65536,
+        description="Memory for what was read of other texts, in MiB, to go on there without reading them again.",
+    )
+
+
+class ExcludeConfig(Section):
+    """Files that are never read. Those that look like secrets (.env, keys) are always left out."""
+
+    globs: Annotated[Strings, AfterValidator(_can_match), Repository.ADD, Reload.LIVE] = Field(
+        (), description="Patterns as in a .gitignore, relative to the workspace's folders."
+    )
+    gitignore: Annotated[bool, Repository.ON, Reload.LIVE] = Field(
+        True, description="Leave out what a .gitignore names."
+    )
+
+
+class Config(Section):
+    """All settings. Derived values are computed where they are used, never stored here."""
+
+    model: ModelConfig = ModelConfig()
+    prompt: PromptConfig = PromptConfig()
+    completion: CompletionConfig = CompletionConfig()
+    spec: SpecConfig = SpecConfig()
+    cache: CacheConfig = CacheConfig()
+    exclude: ExcludeConfig = ExcludeConfig()
+
+    def with_model(self, name: str | None) -> Config:
+        """A copy with another model, or this object when ``name`` is None."""
+        if name is None:
+            return self
+        name = absolute_if_path(name)
+        return self.model_copy(update={"model": self.model.model_copy(update={"name": name})})
+
+
+def absolute_if_path(name: str) -> str:
+    """A model's name, made absolute if it is a file or folder here: a daemon runs in another folder."""
+    return str(Path(name).absolute()) if name.startswith((".", "/")) or name.endswith(".gguf") else name

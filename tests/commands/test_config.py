@@ -1,0 +1,137 @@
+"""``completiond config`` and ``completiond trust``, as programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from completiond.config.json_schema import schema_json
+from completiond.config.setting import all_settings
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    root = tmp_path / "repo"
+    (root / ".git").mkdir(parents=True)
+    return root
+
+
+@pytest.fixture
+def config_file(tmp_path: Path) -> Path:
+    (tmp_path / "config").mkdir()
+    return tmp_path / "config" / "config.toml"
+
+
+@pytest.fixture
+def run(tmp_path: Path, repo: Path, config_file: Path) -> Run:
+    folders = {f"COMPLETIOND_{name}_DIR": str(tmp_path / name.lower()) for name in ("CONFIG", "STATE", "RUNTIME")}
+    others = {name: value for name, value in os.environ.items() if not name.startswith("COMPLETIOND_")}
+
+    def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "completiond", *map(str, arguments)]
+        return subprocess.run(
+            command, env={**others, **folders, **environment}, cwd=repo, capture_output=True, text=True, timeout=120
+        )
+
+    return run
+
+
+def test_show_prints_a_file_that_says_the_same(run: Run, config_file: Path) -> None:
+    config_file.write_text('[exclude]\nglobs = ["a,b"]\n[completion]\nmax_tokens = 7\n')
+    done = run("config", "show", COMPLETIOND_MODEL_NAME="x")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = tomllib.loads(done.stdout)
+    assert [(section, key) for section, table in found.items() for key in table] == list(all_settings())
+    assert (found["exclude"]["globs"], found["completion"]["max_tokens"], found["model"]["name"]) == (["a,b"], 7, "x")
+
+
+def test_show_says_where_each_value_is_from(run: Run, config_file: Path, repo: Path) -> None:
+    config_file.write_text("[completion]\nmax_tokens = 50\n")
+    repo.joinpath(".completiond.toml").write_text("[completion]\nmax_tokens = 7\n[exclude]\nglobs = ['x/']\n")
+    environment = {"COMPLETIOND_PROMPT_PREFIX_TOKENS": "99"}
+    lines = run("config", "show", "--origin", **environment).stdout.splitlines()
+    assert f"max_tokens = 50  # {config_file}:2" in lines
+    assert "prefix_tokens = 99  # COMPLETIOND_PROMPT_PREFIX_TOKENS" in lines
+    assert 'device = "auto"  # default' in lines
+    for place in (repo, repo / "new.py", Path()):
+        lines = run("config", "show", "--origin", place).stdout.splitlines()
+        assert f"max_tokens = 7  # {repo}/.completiond.toml:2" in lines
+        assert lines[-1] == f'# besides, {repo}/.completiond.toml excludes ["x/"]'
+    found = json.loads(run("config", "show", "--json", repo, **environment).stdout)
+    assert found["completion"]["max_tokens"] == {"value": 7, "origin": f"{repo}/.completiond.toml:2"}
+    assert found["repository_exclusions"] == [{"value": ["x/"], "origin": f"{repo}/.completiond.toml"}]
+
+
+def test_check_says_what_is_wrong_and_with_what_status(run: Run, config_file: Path, repo: Path) -> None:
+    done = run("config", "check")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "The settings are right.\n", "")
+    config_file.write_text("[completion]\nmax_tokens = true\n")
+    repo.joinpath(".completiond.toml").write_text("[model]\nname = 'x'\n")
+    done = run("config", "check", COMPLETIOND_MODEL_NMAE="x")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == [
+        f"completiond: {config_file}:2: completion.max_tokens must be a whole number from 1 to 4096 (found true).",
+        "completiond: COMPLETIOND_MODEL_NMAE is not a setting. Did you mean COMPLETIOND_MODEL_NAME?",
+        f"completiond: {repo}/.completiond.toml:2: model.name cannot be set by a repository, and is ignored.",
+    ]
+
+
+def test_path_and_schema_print_that_and_nothing_else(run: Run, config_file: Path) -> None:
+    assert run("config", "path").stdout == f"{config_file}\n"
+    assert run("config", "schema").stdout == schema_json("config")
+    assert run("config", "schema", "--repository").stdout == schema_json("repository")
+
+
+def test_trust_lists_and_revokes(run: Run, repo: Path) -> None:
+    assert run("trust", "--list").stdout == ""
+    done = run("trust")
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"completiond: There is no settings file {repo}/.completiond.toml. Name the folder that has one.\n"
+    )
+    file = repo / ".completiond.toml"
+    file.write_text("[completion]\ndeadline_ms = 900\n")
+    assert "needs your trust" in run("config", "check").stderr
+    done = run("trust", repo)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f'{file} is trusted as it is now:\n  "completion": {{"deadline_ms": 900}}\n'
+    assert run("config", "check").returncode == 0
+    assert f"deadline_ms = 900  # {file}:2" in run("config", "show", "--origin", repo).stdout
+    assert run("trust", "--list").stdout == f"{repo}\n"
+    file.write_text("[completion]\ndeadline_ms = 901\n")
+    assert run("trust", "--list").stdout == f"{repo}  (changed or gone since: not trusted)\n"
+    assert "deadline_ms = 0  # default" in run("config", "show", "--origin", repo).stdout
+    assert run("trust", "--revoke").stdout == f"{repo} is trusted no more.\n"
+    assert run("trust", "--revoke").returncode == run("trust", "--list", "--revoke").returncode == 2
+
+
+@pytest.mark.parametrize("text", ["[oops", None])
+def test_what_is_no_settings_file_is_not_trusted(run: Run, repo: Path, tmp_path: Path, text: str | None) -> None:
+    file = repo / ".completiond.toml"
+    if text is None:
+        (tmp_path / "other.toml").write_text("[completion]\ndeadline_ms = 900\n")
+        file.symlink_to(tmp_path / "other.toml")
+    else:
+        file.write_text(text)
+    done = run("trust")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "is not TOML" in done.stderr or "is a symbolic link" in done.stderr
+    assert run("trust", "--list").stdout == ""
+
+
+def test_wrong_settings_are_told_by_any_command_that_reads_them_and_it_goes_on(run: Run, config_file: Path) -> None:
+    config_file.write_text("[model]\nname = 'no such model'\nnme = 1\n")
+    done = run("model", "path")
+    assert done.stderr.splitlines()[0].startswith(f"completiond: {config_file}:3: model.nme is not a setting.")
+    assert "no such model" in done.stderr.splitlines()[1]
+    assert "Traceback" not in done.stderr
