@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from completiond.complete.layout import indent_columns, is_telling, opens
 from completiond.complete.place import Place
@@ -23,6 +24,7 @@ class Shape:
         self._drops_margin = place.drops_margin
         self._is_blank_left = not place.left.strip()
         self._needs_line_end = _needs_line_end(place)
+        self._block_margin = _block_margin(place)
         self._repetitions = [] if self._is_blank_left else list(_repetitions(place.left))
         self._margin = place.left
         self._dropped = ""
@@ -66,8 +68,9 @@ class Shape:
             self._surplus = self._dropped
         repeated = max((len(one) for one in self._repetitions if piece.startswith(one)), default=0)
         piece = piece[repeated:]
-        if self._needs_line_end and re.match(r"[ ]{2}|[ ]*\t", piece):
-            piece = "\n" + piece
+        if self._needs_line_end and (blanks := re.match(r"[ ]{2,}|[ ]*\t+", piece)):
+            margin = max(blanks[0], self._block_margin, key=indent_columns)
+            piece = "\n" + margin + piece[blanks.end() :]
         return piece
 
     def _move(self, char: str) -> str:
@@ -96,6 +99,14 @@ def _needs_line_end(place: Place) -> bool:
     """Whether blanks at the beginning are those of a new line: the cursor is behind the head of a block."""
     is_head = place.left.rstrip().endswith((":", "{")) and not place.right.strip()
     return is_head and place.indent_below <= indent_columns(place.left)
+
+
+def _block_margin(place: Place) -> str:
+    """The margin of lines inside what the cursor's line opens: its own, and a step as the lines around have it."""
+    own = place.left[: len(place.left) - len(place.left.lstrip())]
+    margins = [own, *(line[: len(line) - len(line.lstrip())] for line in place.enclosing)]
+    steps = [deep[len(less) :] for deep, less in pairwise(margins) if deep.startswith(less) and deep != less]
+    return own + min(steps or ["    "], key=len)
 
 
 def _repetitions(left: str) -> Iterator[str]:
