@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from completiond.complete.confidence import sure_end
 from completiond.complete.place import Place
 from completiond.complete.request import Chunk, Span
 from completiond.complete.shape import Shape
@@ -16,7 +17,7 @@ __all__ = ["Answer"]
 class Answer:
     """Feed tokens with ``push`` (the engine's StopCheck), say with ``attribute`` who guessed them, ask for text.
 
-    ``sources``: who guessed each token.
+    ``sources``: who guessed each token. ``logprobs``: how sure the model was of it (confidence.py).
     """
 
     def __init__(self, tokenizer: TextTokenizer, place: Place) -> None:
@@ -26,6 +27,7 @@ class Answer:
         self._shape = Shape(place)
         self._pieces: list[str] = []
         self.sources: list[str] = []
+        self.logprobs: list[float] = []
         self._text = ""
         self._end: int | None = None
         self._safe = 0
@@ -44,18 +46,31 @@ class Answer:
         self._end, self._safe = verdict.end, max(self._safe, verdict.safe)
         return verdict.reason if verdict.end is not None else None
 
-    def take_known(self, token_ids: Sequence[int], sources: Sequence[str], max_tokens: int) -> str | None:
+    def take_known(
+        self, token_ids: Sequence[int], sources: Sequence[str], logprobs: Sequence[float], max_tokens: int
+    ) -> str | None:
         """Take what an earlier run has written, and who guessed it; a reason means that it was at its end."""
         reason = None
         for token_id in token_ids:
             reason = self.push(token_id)
         self.sources = list(sources[: len(self._pieces)])
+        self.logprobs = list(logprobs[: len(self._pieces)])
         return "length" if reason is None and len(token_ids) >= max_tokens else reason
 
-    def attribute(self, accepted: int, source: str) -> None:
-        """Of the tokens since the last call, ``source`` drafted the first ``accepted``; the rest are the model's."""
+    def attribute(self, accepted: int, source: str, logprobs: Sequence[float] = ()) -> str | None:
+        """Of the tokens since the last call, ``source`` drafted the first ``accepted``; the rest are the model's.
+
+        A reason means that the answer ends before them: the model is not sure any more (``unsure``).
+        """
         new = len(self._pieces) - len(self.sources)
         self.sources += [source if i < accepted else "model" for i in range(new)]
+        self.logprobs += logprobs
+        if self._place.single_line or (end := sure_end(self._pieces, self.logprobs)) is None:
+            return None
+        if self._end is not None and self._end <= end:
+            return None
+        self._end, self._safe = end, min(self._safe, end)
+        return "unsure"
 
     def take_chunk(self) -> Chunk | None:
         """Text that became final since the last call, or None."""

@@ -45,9 +45,11 @@ def repeats_below(lines: Sequence[str], above: str, place: Place) -> bool:
         return False
     following = [line for line in lines[1:] if line.strip()][:1]
     is_second = bool(following) and len(below) > 1 and _is_same(following[0], below[1])
+    is_second = is_second and (is_telling(below[1]) or indent_columns(following[0]) == indent_columns(below[1]))
     if _is_same(lines[0], below[0]):
-        is_proof = is_telling(lines[0]) or closes(lines[0])
-        return is_second or (is_proof and (is_second or indent_columns(lines[0]) == place.indent_below or opens(above)))
+        is_as_deep = indent_columns(lines[0]) == place.indent_below
+        is_proof = is_telling(lines[0]) or (closes(lines[0]) and is_as_deep)
+        return is_second or (is_proof and (is_as_deep or opens(above)))
     if (is_second and is_telling(below[1])) or (is_clause(above) and opens(above)):
         return _likeness(lines[0], below[0]) >= MIN_LIKENESS
     pairs = list(zip((lines[0], *following), below, strict=False))

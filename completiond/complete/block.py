@@ -34,6 +34,9 @@ _PYTHON_HEAD = re.compile(
     r"\s*(?:async|case|class|def|elif|else|except|finally|for|if|match|try|while|with)\b.*:$", re.DOTALL
 )
 
+_CLASS_HEAD = re.compile(
+    r"(?:[\w@<>()]+\s+)*(?:class|enum|extension|impl|interface|module|namespace|object|protocol|record|struct|trait)\b"
+)
 _FUNCTION_HEAD = re.compile(r"\s*(?:(?:async\s+)?def\b|class\b|\))")
 """The last line of a head of several lines begins with its bracket."""
 
@@ -64,7 +67,8 @@ def check_block(text: str, place: Place) -> Verdict:
 def without_bare_head(text: str, place: Place) -> str:
     """``text`` without a last line, not its only one, that begins a block which nothing follows."""
     kept, newline, last = text.rstrip().rpartition("\n")
-    is_bare = _PYTHON_HEAD.match(without_comment(last)) and place.indent_below <= indent_columns(last)
+    is_head = _PYTHON_HEAD.match(without_comment(last)) or without_comment(last).endswith(OPENERS)
+    is_bare = is_head and place.indent_below <= indent_columns(last)
     return without_bare_head(kept, place) if newline and kept.strip() and is_bare else text
 
 
@@ -140,7 +144,7 @@ def _may_go_on(line: str, first_line: str, place: Place) -> bool:
     encloses the text below.
     """
     indent, function = indent_columns(line), _function_indent(first_line, place)
-    if function < 0 or indent == 0 or closes(line):
+    if function < 0 or indent == 0 or closes(line) or _is_among_members(indent_columns(first_line), place):
         return False
     return indent > function or (place.indent_below > 0 and _FUNCTION_HEAD.match(line) is None)
 
@@ -163,9 +167,15 @@ def _leaves_block(lines: Sequence[str], index: int, first: int, place: Place) ->
     if indent < floor:
         in_braces = index > 0 and lines[0].rstrip().endswith("{")
         return not (in_braces and indent == floor - 1 and _may_be_label(line.strip()))
-    if floor == 0 and indent == 0 and index > first and not lines[index - 1].strip():
-        return True  # between top-level definitions a blank line is the only border
+    if indent == floor and index > first and not lines[index - 1].strip() and _is_among_members(indent, place):
+        return True  # between members a blank line is the only border
     return line.strip()[0] in CLOSERS and not brackets("".join(lines[:index]))[1]
+
+
+def _is_among_members(indent: int, place: Place) -> bool:
+    """Whether lines with ``indent`` are definitions of a file or a class, not the statements of a function."""
+    head = next((line for line in place.enclosing if indent_columns(line) < indent), None)
+    return indent == 0 or (head is not None and _CLASS_HEAD.match(head.lstrip()) is not None)
 
 
 def _floor(first_line: str, place: Place) -> int:

@@ -216,7 +216,7 @@ class Completer:
         policy = CountingPolicy(self.policy or FixedPolicy(), self.acceptance, request.sampling.temperature)
         figures = written.figures = written.figures or Figures(arrived)
         line_end = _line_end(request)
-        stop_reason = answer.take_known(token_ids, written.sources, max_tokens)
+        stop_reason = answer.take_known(token_ids, written.sources, written.logprobs, max_tokens)
         steps = () if stop_reason else generate(
             self.target, self.kv, (*prompt.token_ids, *token_ids), drafter, sampler, answer.push,
             max_tokens - len(token_ids), self.config.spec.max_draft_tokens, policy, self.shift, prompt.movable,
@@ -228,14 +228,16 @@ class Completer:
             figures.add(step)
             self._count(step)
             token_ids.extend(step.token_ids)
-            answer.attribute(step.accepted, step.source)
+            stop_reason = answer.attribute(step.accepted, step.source, step.logprobs) or step.stop_reason
             written.sources.extend(answer.sources[len(written.sources) :])
-            stop_reason = step.stop_reason
+            written.logprobs.extend(step.logprobs)
             chunk = answer.take_chunk() if stop_reason is None else answer.close(stop_reason)
             yield _with_line_end(chunk, line_end) if chunk else None
             if request.in_lines and stop_reason is None and len(answer.whole_lines) > len(lines):
                 lines = answer.whole_lines
                 yield Lines(self._completion(answer, lines, prompt, figures, "deadline", line_end))
+            if stop_reason is not None:
+                break
         decisions = self.policy.take_decisions() if self.policy and request.explain else []
         ended = stop_reason if answer.text and stop_reason else "empty"
         yield self._completion(answer, answer.text, prompt, figures, ended, line_end, decisions)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from completiond.complete.indentation import indent_unit
 from completiond.complete.layout import CLOSERS, OPENERS, indent_columns
 
 __all__ = ["Place"]
@@ -29,6 +31,8 @@ class Place:
     """The first non-blank lines after the cursor's line, a few at most, trailing blanks removed."""
     enclosing: tuple[str, ...]
     """``above`` and, going up from it, each line that is less deep than all below it: heads of blocks, mostly."""
+    indent_unit: str
+    """What the file around the cursor indents its lines with, "" where that is not clear."""
     has_fences: bool
     """The text itself is Markdown, or quotes it: a code fence is nothing unusual."""
 
@@ -40,7 +44,16 @@ class Place:
         right, _, below = suffix.partition("\n")
         lines = (line.rstrip() for line in below[:MAX_CHARS].split("\n"))
         following = tuple(line for line in lines if line)[:MAX_NEXT_LINES]
-        return cls(left, right.rstrip(), above, following, _enclosing(before), "```" in prefix or "```" in suffix)
+        near = (before[-4 * MAX_CHARS :].partition("\n")[2] if len(before) > 4 * MAX_CHARS else before).split("\n")
+        return cls(
+            left=left,
+            right=right.rstrip(),
+            above=above,
+            next_lines=following,
+            enclosing=_enclosing(near),
+            indent_unit=indent_unit([*near, left, *below[:MAX_CHARS].split("\n")]),
+            has_fences="```" in prefix or "```" in suffix,
+        )
 
     @property
     def single_line(self) -> bool:
@@ -72,12 +85,9 @@ class Place:
         return indent_columns(self.next_lines[0]) if self.next_lines else -1
 
 
-def _enclosing(before: str) -> tuple[str, ...]:
-    near = before[-4 * MAX_CHARS :]
-    if len(near) < len(before):
-        near = near.partition("\n")[2]  # half a line has no indentation
+def _enclosing(lines: Sequence[str]) -> tuple[str, ...]:
     heads: list[str] = []
-    for line in reversed(near.split("\n")):
+    for line in reversed(lines):
         if line.strip() and (not heads or indent_columns(line) < indent_columns(heads[-1])):
             heads.append(line.rstrip())
     return tuple(heads)

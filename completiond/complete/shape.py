@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from completiond.complete.indentation import DEFAULT_UNIT, as_indented, margin_of
 from completiond.complete.layout import indent_columns, is_telling, opens
 from completiond.complete.place import Place
 
@@ -17,39 +18,39 @@ _WORD = re.compile(r"\b\w")
 
 
 class Shape:
-    """The text of one answer; inside, lines end with ``\\n`` only."""
+    """The text of one answer; inside, lines end with ``\n`` only."""
 
     def __init__(self, place: Place) -> None:
-        self._drops_margin = place.drops_margin
+        self._place = place
         self._is_blank_left = not place.left.strip()
         self._needs_line_end = _needs_line_end(place)
         self._repetitions = [] if self._is_blank_left else list(_repetitions(place.left))
-        self._margin = place.left
-        self._dropped = ""
-        self._surplus = ""
-        """The first line's margin beyond what is left of the cursor: the other lines have as much too many."""
-        self._first_margin: str | None = None
         self._held = ""
         self._is_first = True
+        self._dropped = ""
+        self._surplus = ""
+        """The first line's margin beyond what is left of the cursor: the other lines may have as much too many."""
         self._line = ""
-        """The first line, as it was given out."""
-        self._blanks: str | None = None
+        """The first line, as it was given out, with its end."""
+        self._margin: str | None = "" if self._is_blank_left else None
         """A line's margin as far as it came, or None behind it."""
+        self._is_second = True
 
     def push(self, piece: str) -> str:
         """What ``piece`` adds to the answer, possibly nothing yet."""
         piece = piece.replace("\r", "")
         if self._is_first:
             piece = self._begin(piece)
-        return "".join(map(self._move, piece)) if self._surplus or self._blanks else piece
+        return "".join(map(self._add, piece))
 
     def flush(self) -> str:
         """What was held back because more could have followed it."""
-        held, self._held, self._blanks = self._held + (self._blanks or ""), "", None
+        held, self._held, self._margin = self._held + (self._margin or ""), "", None
         return held
 
     def _begin(self, piece: str) -> str:
-        if self._drops_margin and not self._held:
+        """The first text, without what the user has typed already."""
+        if self._place.drops_margin and not self._held:
             text = piece.lstrip(" \t")
             self._dropped += piece[: len(piece) - len(text)]
             piece = text
@@ -62,40 +63,49 @@ class Shape:
             return ""
         self._is_first = False
         # As many blanks as are left of the cursor are those once more, not one step deeper.
-        if self._is_blank_left and len(self._dropped) < len(self._margin):
+        if self._is_blank_left and len(self._dropped) < len(self._place.left):
             self._surplus = self._dropped
-        repeated = max((len(one) for one in self._repetitions if piece.startswith(one)), default=0)
-        piece = piece[repeated:]
-        if self._needs_line_end and re.match(r"[ ]{2}|[ ]*\t", piece):
-            piece = "\n" + piece
+        piece = piece[max((len(one) for one in self._repetitions if piece.startswith(one)), default=0) :]
+        if self._needs_line_end and (blanks := re.match(r"[ ]{2,}|[ ]*\t+", piece)):
+            margin = max(blanks[0], _block_margin(self._place), key=indent_columns)
+            piece = "\n" + margin + piece[blanks.end() :]
         return piece
 
-    def _move(self, char: str) -> str:
-        """``char``, or nothing while it may be part of a margin that is too deep."""
-        if self._blanks is not None and char in " \t":
-            self._blanks += char
+    def _add(self, char: str) -> str:
+        """``char``, or nothing while it may be part of a margin: that is given out with what follows it."""
+        if self._margin is not None and char in " \t":
+            self._margin += char
             return ""
-        margin, self._blanks = self._blanks or "", "" if char == "\n" else None
-        if self._line.endswith("\n"):
-            return self._moved(margin) + char if char != "\n" else margin + char
-        self._line += char
-        return margin + char
+        margin, self._margin = self._margin, "" if char == "\n" else None
+        if margin is None or char == "\n":
+            text = (margin or "") + char
+        else:
+            text = as_indented(self._without_surplus(margin), self._place.indent_unit) + char
+        if not self._line.endswith("\n"):
+            self._line += text
+        return text
 
-    def _moved(self, margin: str) -> str:
-        deep = self._margin + self._surplus
-        if self._first_margin is None:
+    def _without_surplus(self, margin: str) -> str:
+        if not self._surplus or not self._line.endswith("\n"):
+            return margin
+        deep = self._place.left + self._surplus
+        if self._is_second:
             # One step deeper than the first line is what that opens; two, or one without, is one too many.
-            self._first_margin = margin
+            self._is_second = False
             if not margin.startswith(deep + self._surplus if opens(self._line) else deep):
                 self._surplus = ""
-                return margin
-        return self._margin + margin[len(deep) :] if margin.startswith(deep) else margin
+        return self._place.left + margin[len(deep) :] if self._surplus and margin.startswith(deep) else margin
 
 
 def _needs_line_end(place: Place) -> bool:
     """Whether blanks at the beginning are those of a new line: the cursor is behind the head of a block."""
     is_head = place.left.rstrip().endswith((":", "{")) and not place.right.strip()
     return is_head and place.indent_below <= indent_columns(place.left)
+
+
+def _block_margin(place: Place) -> str:
+    """The margin of lines inside what the cursor's line opens: its own, and one step."""
+    return margin_of(place.left) + (place.indent_unit or DEFAULT_UNIT)
 
 
 def _repetitions(left: str) -> Iterator[str]:

@@ -57,11 +57,12 @@ class Figures:
 
 @dataclass(slots=True)
 class Written:
-    """``sources``: who guessed each of ``token_ids``. ``prompt`` and ``figures`` are None before the first run; what
-    the cache holds later must not make the prompt another one.
+    """``sources``: who guessed each of ``token_ids``; ``logprobs``: how sure the model was of it. ``prompt`` and
+    ``figures`` are None before the first run; what the cache holds later must not make the prompt another one.
     """
 
     prompt: Prompt | None = None
     token_ids: list[int] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
     figures: Figures | None = None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from completiond.cache.shift import SuffixShift
-from completiond.engine.sampling import Sampler
+from completiond.engine.sampling import Sampler, log_probabilities
 from completiond.engine.target import CacheT, TargetModel
 from completiond.spec.drafter import Drafter, Verified
 from completiond.spec.policy import FixedPolicy, Policy
@@ -32,7 +32,8 @@ class Step:
 
     ``cached_tokens`` of the prompt were there, and ``moved_tokens`` more were moved to their places and not read.
     ``computed_tokens`` were read or checked in this pass. ``draft_ms`` is the part of ``pass_ms`` in which the draft
-    was made. ``stop_reason`` is set on the last step. A piece of prefill has no tokens.
+    was made. ``stop_reason`` is set on the last step. A piece of prefill has no tokens. ``logprobs``: of each of
+    ``token_ids``, what the model gave it (natural logarithm), at temperature 1.
     """
 
     token_ids: tuple[int, ...]
@@ -46,6 +47,7 @@ class Step:
     draft_ms: float = 0.0
     moved_tokens: int = 0
     computed_tokens: int = 0
+    logprobs: tuple[float, ...] = ()
 
 
 def generate(
@@ -107,6 +109,8 @@ def generate(
         # Emit: token by token, inside a block too; what lies past a stop does not exist.
         emitted, reason = _emit(tokens, stop, max_tokens - num_emitted)
         num_emitted += len(emitted)
+        rows = [0, *(node + 1 for node in path)][: len(emitted)]
+        logprobs = log_probabilities(result.logits, rows, emitted) if emitted else []
 
         # Roll back: keep the rows of accepted tokens; the newest token, the target's own, has none yet.
         del path[len(emitted) :]
@@ -125,7 +129,7 @@ def generate(
         policy.observe(proposed, draft, tokens, pass_ms, timed=num_pending == 1)
         yield Step(
             tuple(emitted), draft.source, draft.num_guesses, len(path), pass_ms, cached_tokens, reason, draft.origin,
-            draft_ms, moved_tokens, num_pending + len(draft.token_ids),
+            draft_ms, moved_tokens, num_pending + len(draft.token_ids), tuple(logprobs),
         )  # fmt: skip
         if reason is not None:
             return

@@ -7,12 +7,14 @@ temperature.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
 from completiond.engine.sampling_params import SamplingParams
 
-__all__ = ["Sampler", "uniform"]
+__all__ = ["Sampler", "log_probabilities", "uniform"]
 
 _MASK64 = (1 << 64) - 1
 
@@ -55,6 +57,16 @@ class Sampler:
             kept = kept[: max(1, int((before < params.top_p).sum()))]
             return int(token_ids[_invert(kept, draw)])
         return _invert(probabilities, draw)
+
+
+def log_probabilities(logits: Tensor, rows: Sequence[int], token_ids: Sequence[int]) -> list[float]:
+    """Natural logarithm of the probability that row ``rows[i]`` of float32 ``logits`` [rows, vocab_size] gives token
+    ``token_ids[i]``: the model's own, whatever the temperature.
+    """
+    chosen = logits[list(rows)]
+    scores = chosen.gather(1, torch.tensor(token_ids, device=logits.device)[:, None])[:, 0]
+    values: list[float] = (scores - chosen.logsumexp(-1)).tolist()
+    return values
 
 
 def _invert(weights: Tensor, draw: float) -> int:

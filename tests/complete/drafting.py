@@ -64,7 +64,7 @@ class Daemon:
 def config(drafter: Literal["auto", "none"] = "auto", exclude: ExcludeConfig | None = None) -> Config:
     return Config(
         model=ModelConfig(name="fake", context_tokens=1024),
-        completion=CompletionConfig(max_tokens=100),
+        completion=CompletionConfig(max_tokens=100, deadline_ms=60_000),  # busy machines are slow
         spec=SpecConfig(drafter=drafter),
         exclude=exclude or ExcludeConfig(),
         cache=CacheConfig(results=False),  # what is drafted is looked at, time and again at the same places

@@ -100,6 +100,13 @@ PYTHON = [
     pytest.param("x = 1\n§\n", "y = 2\n```\n\nThis code sets y.\n", "y = 2", "block", id="Markdown around the code"),
     pytest.param("    y = 1\n    §\n", "\n\nx = 1\n", "", "block", id="outside of the block from the beginning"),
     pytest.param(
+        "class A:\n    §\n",
+        "x = 1\n\n    def f(self):\n        return 1\n",
+        "x = 1",
+        "block",
+        id="members of a class up to the blank line",
+    ),
+    pytest.param(
         "class A:\n    x = 1\n§\n",
         "    def f(self):\n        return 1\ny = 2\n",
         "    def f(self):\n        return 1",
@@ -117,6 +124,27 @@ PYTHON = [
 ]
 
 BRACES = [
+    pytest.param(
+        "  for {\n    if a {\n      b();\n    }\n    §\n  }\n  c();\n",
+        "if d {\n      e();\n    }\n    f();\n  }\n",
+        "if d {\n      e();\n    }\n    f();",
+        "block",
+        id="a brace of its own and the one below",
+    ),
+    pytest.param(
+        "export class A {\n  §\n}\n",
+        "a = 1;\n  b = 2;\n\n  c() {\n    return 1;\n  }\n}\n",
+        "a = 1;\n  b = 2;",
+        "block",
+        id="members up to the blank line",
+    ),
+    pytest.param(
+        "impl<T> A<T> for B {\n    §\n}\n",
+        "fn a() {\n        b();\n\n        c();\n    }\n\n    fn d() {}\n}\n",
+        "fn a() {\n        b();\n\n        c();\n    }",
+        "block",
+        id="one method",
+    ),
     pytest.param(
         "function area(r) {\n  §\n}\n\nconsole.log(1)\n",
         "return r * r;\n}\n\nfunction b() {\n",

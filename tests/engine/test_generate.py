@@ -191,6 +191,12 @@ def test_every_step_says_what_its_pass_did(
         assert len(step.token_ids) == step.accepted + 1
         assert step.source == draft.source
         so_far += len(step.token_ids)
+    script = babble(VOCAB_SIZE, seed)
+    expected = [
+        float(torch.log_softmax(script([*prompt, *plain.tokens[:index]]), -1)[token_id])
+        for index, token_id in enumerate(plain.tokens)
+    ]
+    assert [value for step in drafted.steps for value in step.logprobs] == pytest.approx(expected, abs=1e-5)
     assert [step.stop_reason for step in drafted.steps[:-1]] == [None] * (len(drafted.steps) - 1)
 
 
