@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from completiond.complete.confidence import sure_end
+from completiond.complete.confidence import first_line_confidence, sure_end
 from completiond.complete.place import Place
 from completiond.complete.request import Chunk, Span
 from completiond.complete.shape import Shape
 from completiond.complete.stops import check, finish
 from completiond.complete.tokens import TextTokenizer
 
-__all__ = ["Answer"]
+__all__ = ["UNCERTAIN", "Answer"]
+
+UNCERTAIN: Final = "confidence"
+"""The stop reason of an answer that is not shown because the model was not sure of it."""
 
 
 class Answer:
@@ -20,10 +24,12 @@ class Answer:
     ``sources``: who guessed each token. ``logprobs``: how sure the model was of it (confidence.py).
     """
 
-    def __init__(self, tokenizer: TextTokenizer, place: Place) -> None:
+    def __init__(self, tokenizer: TextTokenizer, place: Place, min_confidence: float = 0.0) -> None:
+        """``min_confidence``: 0.0 to 1.0, of the first line; nothing is shown where the model is less sure of it."""
         self._stop_ids = tokenizer.stop_ids
         self._stream = tokenizer.stream()
         self._place = place
+        self._min_confidence = min_confidence
         self._shape = Shape(place)
         self._pieces: list[str] = []
         self.sources: list[str] = []
@@ -32,6 +38,7 @@ class Answer:
         self._end: int | None = None
         self._safe = 0
         self._shown = 0
+        self._is_closed = False
         self.token_ids: list[int] = []
 
     def push(self, token_id: int) -> str | None:
@@ -65,6 +72,8 @@ class Answer:
         new = len(self._pieces) - len(self.sources)
         self.sources += [source if i < accepted else "model" for i in range(new)]
         self.logprobs += logprobs
+        if self.is_uncertain:
+            return UNCERTAIN
         if self._place.single_line or (end := sure_end(self._pieces, self.logprobs)) is None:
             return None
         if self._end is not None and self._end <= end:
@@ -74,9 +83,20 @@ class Answer:
 
     def take_chunk(self) -> Chunk | None:
         """Text that became final since the last call, or None."""
-        if self._end is not None or self._safe <= self._shown:
+        if self._end is not None or self._safe <= self._shown or (self._min_confidence and not self._has_first_line):
             return None
         return self._chunk(self._safe)
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether the first line is complete, or the answer is, and the model was not as sure of it as it should be."""
+        if not self._min_confidence or not (self._is_closed or self._has_first_line):
+            return False
+        return first_line_confidence(self._pieces, self.logprobs) < self._min_confidence
+
+    @property
+    def _has_first_line(self) -> bool:
+        return "\n" in self._text.lstrip()
 
     @property
     def whole_lines(self) -> str:
@@ -85,6 +105,11 @@ class Answer:
 
     def close(self, reason: str) -> Chunk | None:
         """End the answer for ``reason`` and return the rest of its text, or None; ``token_ids`` is cut to match."""
+        self._is_closed = True
+        if self.is_uncertain:
+            self._text = ""
+            self.token_ids.clear()
+            return None
         if self._end is None and self._pieces:
             held = self._shape.flush()
             self._pieces[-1] += held

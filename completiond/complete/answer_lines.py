@@ -24,10 +24,15 @@ class AnswerLines:
         offsets = accumulate((len(line) + 1 for line in self.lines), initial=-1 - len(place.left))
         self.ends = [max(0, end) for end in offsets]
         self._above = place.above
+        self._num_left = len(place.left)
 
     def is_done(self, index: int) -> bool:
         """Whether line ``index`` is complete."""
         return index + 1 < len(self.lines)
+
+    def has_text(self, index: int) -> bool:
+        """Whether line ``index`` has more than what stands left of the cursor."""
+        return bool(self.lines[index][self._num_left if index == 0 else 0 :].strip())
 
     def before(self, index: int) -> int | None:
         """The last line of the answer before line ``index`` that is not blank."""

@@ -86,6 +86,8 @@ def _border(answer: AnswerLines, index: int, place: Place) -> _Border | None:
     """What line ``index``, which is not blank, says about the answer's end."""
     lines, ends, first = answer.lines, answer.ends, answer.first
     line, done = lines[index], answer.is_done(index)
+    if done and place.is_one_line and answer.has_text(index):
+        return _Border(ends[index + 1], "line", index, True)
     if is_misplaced_clause(line, answer.above(index)):
         return _Border(ends[index], "block", index, True)
     if index > first and done and cannot_precede(line, place):

@@ -6,12 +6,12 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from completiond.cache.kv import KVCache, SequenceCache
 from completiond.cache.shift import SuffixShift
 from completiond.cache.tree import PrefixTree
-from completiond.complete.answer import Answer
+from completiond.complete.answer import UNCERTAIN, Answer
 from completiond.complete.context_budget import ReadingTime, fit_prompt
 from completiond.complete.dictionary import Dictionary
 from completiond.complete.drafters import Drafters
@@ -59,22 +59,13 @@ log = logging.getLogger(__name__)
 class Completer:
     """Owns the model, its cache and the drafters. Not thread-safe: one thread runs one request at a time."""
 
-    def __init__(
-        self,
-        model: LoadedModel,
-        config: Config,
-        model_file: Path | None = None,
-        healing: Literal["auto", "off"] = "auto",
-    ) -> None:
-        """``model_file``: what ``model`` was loaded from, by which its shipped heads are found. ``healing``: whether
-        half a word before the cursor is taken back (healing.py); ``auto``: in all models whose tokens have a spelling.
-        """
+    def __init__(self, model: LoadedModel, config: Config, model_file: Path | None = None) -> None:
+        """``model_file``: what ``model`` was loaded from, by which its shipped heads are found."""
         self.model = model
         self.config = config
         self.target: Any = model.target
         self.tokenizer = TextTokenizer(model.tokenizer, model.config, self.target.vocab_size)
         self.fim = find_family(self.tokenizer.control_id)
-        self.heals = healing == "auto"
         frame = build_prompt("", "", self.tokenizer, self.fim, PromptBudget(1, 0))
         self._frame_tokens = max(8, len(frame.token_ids))
         self.dictionary = Dictionary(self.tokenizer)
@@ -113,8 +104,8 @@ class Completer:
 
     @cached_property
     def healer(self) -> Healer | None:
-        """What takes half words back; None where nothing does, or the vocabulary's tokens have no spelling."""
-        spellings = self.tokenizer.spellings() if self.heals else None
+        """What takes half words back; None where the vocabulary's tokens have no spelling."""
+        spellings = self.tokenizer.spellings()
         return Healer(Vocabulary(spellings)) if spellings else None
 
     def prompt(
@@ -134,7 +125,8 @@ class Completer:
         suffix_tokens = min(wanted.suffix_tokens, room // 4)
         most = PromptBudget(min(wanted.prefix_tokens, room - suffix_tokens), suffix_tokens)
         prefix, suffix = _with_line_feeds(request.prefix), _with_line_feeds(request.suffix)
-        take_back = self.healer.take_back if may_take_back and self.healer is not None else None
+        heals = may_take_back and (request.settings or self.config).completion.healing
+        take_back = self.healer.take_back if heals and self.healer is not None else None
 
         def build(budget: PromptBudget) -> Prompt:
             return build_prompt(prefix, suffix, self.tokenizer, self.fim, budget, take_back=take_back)
@@ -211,8 +203,10 @@ class Completer:
             self.policy.take_decisions()  # an answer that was broken off leaves its own behind
         drafter = self._drafter(request)
         drafter.reset((*prompt.prefix_ids, *token_ids), (prompt.suffix_ids,))
-        place = Place.of(_with_line_feeds(request.prefix[-65536:]), _with_line_feeds(request.suffix[:65536]))
-        answer, sampler = self._answer(place, prompt), self._sampler(request, prompt, token_ids)
+        before, after = _with_line_feeds(request.prefix[-65536:]), _with_line_feeds(request.suffix[:65536])
+        place = Place.of(before, after, settings.completion.multiline)
+        answer = self._answer(place, prompt, settings.completion.min_confidence / 100)
+        sampler = self._sampler(request, prompt, token_ids)
         policy = CountingPolicy(self.policy or FixedPolicy(), self.acceptance, request.sampling.temperature)
         figures = written.figures = written.figures or Figures(arrived)
         line_end = _line_end(request)
@@ -230,8 +224,9 @@ class Completer:
             token_ids.extend(step.token_ids)
             stop_reason = answer.attribute(step.accepted, step.source, step.logprobs) or step.stop_reason
             written.sources.extend(answer.sources[len(written.sources) :])
-            written.logprobs.extend(step.logprobs)
+            written.logprobs.extend(answer.logprobs[len(written.logprobs) :])
             chunk = answer.take_chunk() if stop_reason is None else answer.close(stop_reason)
+            stop_reason = UNCERTAIN if answer.is_uncertain else stop_reason
             yield _with_line_end(chunk, line_end) if chunk else None
             if request.in_lines and stop_reason is None and len(answer.whole_lines) > len(lines):
                 lines = answer.whole_lines
@@ -239,13 +234,13 @@ class Completer:
             if stop_reason is not None:
                 break
         decisions = self.policy.take_decisions() if self.policy and request.explain else []
-        ended = stop_reason if answer.text and stop_reason else "empty"
+        ended = stop_reason if stop_reason and (answer.text or stop_reason == UNCERTAIN) else "empty"
         yield self._completion(answer, answer.text, prompt, figures, ended, line_end, decisions)
 
-    def _answer(self, place: Place, prompt: Prompt) -> Answer:
+    def _answer(self, place: Place, prompt: Prompt, min_confidence: float) -> Answer:
         if not prompt.taken_back:
-            return Answer(self.tokenizer, place)
-        return HealedAnswer(self.tokenizer, place, prompt.taken_back)
+            return Answer(self.tokenizer, place, min_confidence)
+        return HealedAnswer(self.tokenizer, place, prompt.taken_back, min_confidence)
 
     def _sampler(self, request: CompletionRequest, prompt: Prompt, known_ids: Sequence[int]) -> Sampler:
         """``known_ids`` of the answer are written already."""

@@ -75,9 +75,17 @@ class Healing:
 class HealedAnswer(Answer):
     """An Answer whose tokens begin with text that stands before the cursor already and is not part of it."""
 
-    def __init__(self, tokenizer: TextTokenizer, place: Place, taken_back: str) -> None:
-        super().__init__(tokenizer, place)
+    def __init__(self, tokenizer: TextTokenizer, place: Place, taken_back: str, min_confidence: float = 0.0) -> None:
+        super().__init__(tokenizer, place, min_confidence)
         self._stream = tokenizer.stream(skipped_chars=len(taken_back))
+
+    def attribute(self, accepted: int, source: str, logprobs: Sequence[float] = ()) -> str | None:
+        """See Answer.attribute. What spells text that stands there is certain, however the model would have gone on."""
+        known = [
+            0.0 if not any(self._pieces[:index]) else value
+            for index, value in enumerate(logprobs, start=len(self.logprobs))
+        ]
+        return super().attribute(accepted, source, known)
 
 
 def _is_in_word(char: str) -> bool:

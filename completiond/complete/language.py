@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from completiond.complete.request import OFF, CompletionRequest
+from completiond.complete.surroundings import surroundings_of
 from completiond.config import Config
 
 __all__ = ["language_of", "why_off"]
@@ -31,7 +32,14 @@ def language_of(request: CompletionRequest) -> str:
 
 def why_off(request: CompletionRequest, settings: Config) -> str | None:
     """The stop reason of an answer where the settings want none; None where they want one."""
-    if not settings.completion.enabled:
+    wanted = settings.completion
+    if not wanted.enabled:
         return f"{OFF}completion.enabled"
-    off = settings.completion.disabled_languages
-    return f"{OFF}completion.disabled_languages" if off and language_of(request) in off else None
+    if wanted.disabled_languages and language_of(request) in wanted.disabled_languages:
+        return f"{OFF}completion.disabled_languages"
+    if wanted.in_comments and wanted.in_strings:
+        return None
+    surroundings = surroundings_of(request.prefix, request.suffix, language_of(request), request.path)
+    if surroundings == "comment" and not wanted.in_comments:
+        return f"{OFF}completion.in_comments"
+    return f"{OFF}completion.in_strings" if surroundings == "string" and not wanted.in_strings else None

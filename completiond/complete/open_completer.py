@@ -69,7 +69,7 @@ def _open(config: Config, paths: Paths, progress: Callable[[float, str], None]) 
         completer.target.forward(ids[:count], completer.kv, num_logits=1)
     completer.kv.forget()
     # A quarter of a second of sorting, which the user's first key should not pay for either.
-    if completer.heals and completer.healer is None:
+    if config.completion.healing and completer.healer is None:
         log.warning("Tokens of %s have no spelling of their own: half words stay as they are.", config.model.name)
     progress(0.98, "measuring")
     costs, read_ms = measure_costs(completer.target, config.spec.max_draft_tokens + 1)

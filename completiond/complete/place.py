@@ -33,12 +33,14 @@ class Place:
     """``above`` and, going up from it, each line that is less deep than all below it: heads of blocks, mostly."""
     indent_unit: str
     """What the file around the cursor indents its lines with, "" where that is not clear."""
+    is_one_line: bool
+    """Whether answers are wanted that have one line, wherever they stand."""
     has_fences: bool
     """The text itself is Markdown, or quotes it: a code fence is nothing unusual."""
 
     @classmethod
-    def of(cls, prefix: str, suffix: str) -> Place:
-        """Look at both sides of the cursor."""
+    def of(cls, prefix: str, suffix: str, may_have_lines: bool = True) -> Place:
+        """Look at both sides of the cursor. Unless it ``may_have_lines``, an answer has one."""
         before, _, left = prefix.rpartition("\n")
         above = before.rstrip().rpartition("\n")[2]
         right, _, below = suffix.partition("\n")
@@ -52,6 +54,7 @@ class Place:
             next_lines=following,
             enclosing=_enclosing(near),
             indent_unit=indent_unit([*near, left, *below[:MAX_CHARS].split("\n")]),
+            is_one_line=not may_have_lines,
             has_fences="```" in prefix or "```" in suffix,
         )
 

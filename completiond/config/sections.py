@@ -112,6 +112,25 @@ class CompletionConfig(Section):
     max_tokens: Annotated[int, Repository.LOWER, Reload.LIVE] = Field(
         64, ge=1, le=4096, description="Longest answer, in tokens."
     )
+    multiline: Annotated[bool, Repository.OFF, Reload.LIVE] = Field(
+        True, description="Whether an answer at the end of a line or on a blank one may have several lines."
+    )
+    in_comments: Annotated[bool, Repository.OFF, Reload.LIVE] = Field(
+        True, description="Whether there are suggestions inside of comments."
+    )
+    in_strings: Annotated[bool, Repository.OFF, Reload.LIVE] = Field(
+        True, description="Whether there are suggestions inside of strings."
+    )
+    min_confidence: Annotated[int, Reload.LIVE] = Field(
+        0,
+        ge=0,
+        le=99,
+        description="Say nothing where the model is less sure of the first line, in percent: the geometric mean of the"
+        " probabilities of its tokens; 0: always say it.",
+    )
+    healing: Annotated[bool, Reload.LIVE] = Field(
+        True, description="Take half a word before the cursor back, and have the answer begin with it."
+    )
     deadline_ms: Annotated[int, Repository.TRUSTED, Reload.LIVE] = Field(
         0,
         ge=0,

@@ -14,14 +14,12 @@ from hypothesis import strategies as st
 from completiond.complete.completer import Completer
 from completiond.complete.request import Chunk, Completion, CompletionRequest
 from completiond.complete.written import Written
-from completiond.config import CacheConfig
+from completiond.config import CacheConfig, Config
 from completiond.engine.load import LoadedModel
 from completiond.engine.sampling_params import SamplingParams
 from tests.complete.test_same_as_fresh import CONFIG, Session, check_session
 from tests.complete.words import HALVES, SPELLINGS, load_words
 
-Healing = Literal["auto", "off"]
-HEALING: tuple[Healing, ...] = ("auto", "off")
 Suffix = Literal["exact", "shift"]
 TEXT = "def f(value):\n    return value\n\n\n"
 SUFFIX = "\n" + "".join(f"def other_{number}():\n    return {number}\n" for number in range(3))
@@ -35,6 +33,10 @@ def fill(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
 @pytest.fixture(scope="module")
 def prefix_only(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
     return load_words(tmp_path_factory.mktemp("prefix"), markers=())
+
+
+def with_healing(heals: bool) -> Config:
+    return CONFIG.model_copy(update={"completion": CONFIG.completion.model_copy(update={"healing": heals})})
 
 
 def run(completer: Completer, request: CompletionRequest, written: Written | None = None) -> Completion:
@@ -72,10 +74,10 @@ def test_what_heals_by_itself(kind: str, fill: LoadedModel, prefix_only: LoadedM
     model = fill if kind == "fill" else prefix_only
     wanted = request("x = va")
     taken = {
-        healing: Completer(model, CONFIG, healing=healing).prompt(wanted, 12, may_take_back=True).taken_back
-        for healing in HEALING
+        heals: Completer(model, with_healing(heals)).prompt(wanted, 12, may_take_back=True).taken_back
+        for heals in (True, False)
     }
-    assert taken == {"auto": "va", "off": ""}
+    assert taken == {True: "va", False: ""}
 
 
 @settings(max_examples=15, deadline=None)
@@ -105,9 +107,9 @@ def test_the_answer_is_that_of_a_process_that_has_just_begun(fill: LoadedModel, 
     check_session(Session(fill, temperature), seed)
 
 
-def counts(model: LoadedModel, suffix: Suffix, healing: Healing) -> tuple[list[int], list[int], int]:
+def counts(model: LoadedModel, suffix: Suffix, heals: bool) -> tuple[list[int], list[int], int]:
     """Of the first pass for each key of a word: tokens computed, and of its prompt found or moved."""
-    completer = Completer(model, CONFIG.model_copy(update={"cache": CacheConfig(suffix=suffix)}), healing=healing)
+    completer = Completer(model, with_healing(heals).model_copy(update={"cache": CacheConfig(suffix=suffix)}))
     run(completer, request("x = "))
     computed, moved, prompts = [], 0, []
     for half in ("v", "va", "val", "valu"):
@@ -121,8 +123,8 @@ def counts(model: LoadedModel, suffix: Suffix, healing: Healing) -> tuple[list[i
 
 @pytest.mark.parametrize("suffix", ["exact", "shift"])
 def test_a_key_costs_no_more_than_it_did(fill: LoadedModel, suffix: Suffix) -> None:
-    healed, healed_prompts, _ = counts(fill, suffix, "auto")
-    plain, prompts, moved = counts(fill, suffix, "off")
+    healed, healed_prompts, _ = counts(fill, suffix, True)
+    plain, prompts, moved = counts(fill, suffix, False)
 
     assert [ours - theirs for ours, theirs in zip(healed_prompts, prompts, strict=True)] == [-1] * 4
     assert all(ours <= theirs + 1 for ours, theirs in zip(healed, plain, strict=True)), (healed, plain)
