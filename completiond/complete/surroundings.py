@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
-from pygments.token import Token, _TokenType
+from pygments.token import Token, _TokenType, is_token_subtype
 from pygments.util import ClassNotFound
 
 __all__ = ["Surroundings", "surroundings_of"]
@@ -32,9 +32,9 @@ def surroundings_of(prefix: str, suffix: str, language: str, path: str) -> Surro
     text = near + _CURSOR + suffix[:MAX_CHARS_BEHIND] + "\n"  # comments up to a line's end need one
     tokens = lexer.get_tokens_unprocessed(text)
     kind: _TokenType = next((kind for start, kind, piece in tokens if start + len(piece) > len(near)), Token)
-    if kind in Token.Comment or kind in Token.Literal.String.Doc:
+    if is_token_subtype(kind, Token.Comment) or is_token_subtype(kind, Token.Literal.String.Doc):
         return "comment"
-    return "string" if kind in Token.Literal.String else ""
+    return "string" if is_token_subtype(kind, Token.Literal.String) else ""
 
 
 def _lexer(language: str, path: str) -> Lexer | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from completiond.complete.completer import Completer
 from completiond.complete.confidence import MIN_LINE_CONFIDENCE, first_line_confidence, sure_end
 from completiond.complete.request import Chunk, Completion, CompletionRequest
 from completiond.complete.tokens import TextTokenizer
+from completiond.spec.drafter_names import DrafterChoice
 from tests.complete.drafting import config
 from tests.complete.showing import place_of
 from tests.fake_model import EOS, MIDDLE, PADDED_VOCAB_SIZE, bytes_of, fake_model, fake_tokenizer
@@ -71,7 +73,7 @@ def says_with(answer: str, unsure: str) -> Completer:
     """One whose model is torn between two tokens at each letter of ``unsure``, once that begins."""
     ids, begin = bytes_of(answer), len(bytes_of(answer.partition(unsure)[0]))
 
-    def script(seen: list[int]) -> torch.Tensor:
+    def script(seen: Sequence[int]) -> torch.Tensor:
         done = list(reversed(seen)).index(MIDDLE)
         logits = torch.zeros(PADDED_VOCAB_SIZE)
         logits[ids[done] if done < len(ids) else EOS] = 50.0
@@ -84,12 +86,12 @@ def says_with(answer: str, unsure: str) -> Completer:
 
 
 @pytest.mark.parametrize("drafter", ["none", "ngram", "lookahead"])
-def test_an_answer_s_unsure_part_is_shown_by_no_drafter(drafter: str) -> None:
+def test_an_answer_s_unsure_part_is_shown_by_no_drafter(drafter: DrafterChoice) -> None:
     text = "alpha = 1\n    beta = alpha + alpha\n    gamma = 3\n"
     completer = says_with(text, "beta = alpha + alpha\n")
     *parts, completion = completer.run(
         CompletionRequest("def f():\n    ", "", client_id="me", drafter=drafter),
-        0.0,  # type: ignore[arg-type]
+        0.0,
     )
 
     assert isinstance(completion, Completion)
