@@ -20,6 +20,7 @@ from completiond.commands.errors import fail, reports_errors
 from completiond.commands.place import CursorPlace, find_place
 from completiond.commands.render import decisions_table, figures_line, styled
 from completiond.commands.settings import follow_settings, warn_of
+from completiond.complete.reasons import meaning_of
 from completiond.complete.request import EXCLUDED, OFF, Chunk, Completion, CompletionRequest, Span
 from completiond.config.settings import Settings
 from completiond.engine.sampling_params import SamplingParams
@@ -58,7 +59,10 @@ def complete(
         bool, typer.Option("--standalone", help="Load the model here; do not use the daemon.")
     ] = False,
 ) -> None:
-    """Complete a FILE at a place. Text goes to standard output, figures to standard error."""
+    """Complete a FILE at a place. Text goes to standard output, figures to standard error.
+
+    Where there is no suggestion, standard error says why, and the exit status is 0 all the same.
+    """
     if at is not None and (line is not None or col is not None):
         raise UsageError("--at and --line or --col both name a place.", "Use one of them.")
     if drafter not in DRAFTERS:
@@ -167,15 +171,11 @@ def _print(completion: dict[str, Any], place: CursorPlace, as_json: bool, stream
         Console(soft_wrap=True, highlight=False).print(Text.assemble((line, "dim"), styled(spans)))
     else:
         typer.echo(completion["text"])
-    if completion["stop_reason"].startswith(EXCLUDED):
-        reason = completion["stop_reason"].removeprefix(EXCLUDED)
-        typer.echo(f"no suggestion: {place.path} is excluded ({reason})", err=True)
-        return
-    if completion["stop_reason"].startswith(OFF):
-        reason = completion["stop_reason"].removeprefix(OFF)
-        typer.echo(f"no suggestion: turned off for {place.path} ({reason})", err=True)
-        return
+    reason = completion["stop_reason"]
+    if not completion["text"]:
+        typer.echo(f"no suggestion ({reason}) {meaning_of(reason)}".rstrip(), err=True)
+    if reason.startswith((EXCLUDED, OFF)):
+        return  # nothing was computed
     if completion["decisions"]:
         Console(stderr=True).print(decisions_table(completion["decisions"]))
-    note = f"no suggestion ({completion['stop_reason']}) · " if not completion["text"] else ""
-    Console(stderr=True, soft_wrap=True).print(note + figures_line(completion), style="dim", highlight=False)
+    Console(stderr=True, soft_wrap=True).print(figures_line(completion), style="dim", highlight=False)

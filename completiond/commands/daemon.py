@@ -15,9 +15,10 @@ import typer
 
 from completiond.client import STATUS_TIMEOUT_S, connect
 from completiond.commands.errors import reports_errors
+from completiond.commands.recent_lines import recent_lines
 from completiond.commands.settings import follow_settings
 from completiond.config import Problem
-from completiond.errors import DaemonUnreachableError
+from completiond.errors import DaemonError, DaemonUnreachableError
 from completiond.lock import holder_pid
 from completiond.paths import Paths
 
@@ -99,17 +100,35 @@ def stop() -> None:
 
 @reports_errors
 def status(
+    why: Annotated[
+        bool,
+        typer.Option(
+            "--why",
+            help="Show the last requests instead (with --json: besides), newest first: who asked where, what was shown,"
+            " and why that or nothing.",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show what the daemon is doing. Exit status 1 if none is running."""
     try:
         with connect(Paths.from_environment(), start=False, check_version=False) as client:
-            values: dict[str, Any] = client.call("completiond/status", timeout_s=STATUS_TIMEOUT_S)
+            values: dict[str, Any] = client.call("completiond/status", {"why": why}, timeout_s=STATUS_TIMEOUT_S)
     except DaemonUnreachableError:
         typer.echo(json.dumps({"phase": "not running"}) if as_json else "not running")
         raise typer.Exit(1) from None
     if as_json:
         typer.echo(json.dumps(values))
+    elif why:
+        if "recent" not in values:
+            raise DaemonError(
+                "The daemon that runs is too old to say why.",
+                "`completiond stop` ends it; the next command or editor starts the right one.",
+            )
+        for line in recent_lines(values["recent"]):
+            typer.echo(line)
+        if not values["recent"]:
+            typer.echo("No request has ended yet.")
     else:
         from rich.console import Console
 

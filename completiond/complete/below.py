@@ -32,13 +32,13 @@ _HEAD = re.compile(r"\s*(?:if|elif|else|elsif|unless|for|while|try|except|catch|
 _LABEL = re.compile(r"\s*(?:case\b.*|default\s*|\w+\s*):")
 
 
-def repeats_below(lines: Sequence[str], above: str, place: Place) -> bool:
+def repeats_below(lines: Sequence[str], above: str, place: Place, may_differ: bool = True) -> bool:
     """Whether ``lines``, all complete, begin with the text that follows the cursor's line, which may stand below
     ``above``.
 
     One line must be telling to prove it, or the next must be the same too. Where the next one is, the first may differ
     in a name or a number: the model has written its own version of both. So it may where ``above`` is a branch whose
-    statements the text below can only be.
+    statements the text below can only be. Unless they ``may_differ``: rows of a table are alike and not the same.
     """
     below = place.next_lines
     if not below or not _may_stand_below(above, place.indent_below):
@@ -50,6 +50,8 @@ def repeats_below(lines: Sequence[str], above: str, place: Place) -> bool:
         is_as_deep = indent_columns(lines[0]) == place.indent_below
         is_proof = is_telling(lines[0]) or (closes(lines[0]) and is_as_deep)
         return is_second or (is_proof and (is_as_deep or opens(above)))
+    if not may_differ:
+        return False
     if (is_second and is_telling(below[1])) or (is_clause(above) and opens(above)):
         return _likeness(lines[0], below[0]) >= MIN_LIKENESS
     pairs = list(zip((lines[0], *following), below, strict=False))

@@ -115,10 +115,11 @@ def _meeting(answer: AnswerLines, index: int, place: Place) -> int | None:
     if not answer.is_done(index):
         return None
     before = answer.before(index)
-    begins = (index,) if before is None else (before, index)
-    return next(
-        (begin for begin in begins if repeats_below(answer.lines[begin : index + 1], answer.above(begin), place)), None
-    )
+    for begin in (index,) if before is None else (before, index):
+        lines, above = answer.lines[begin : index + 1], answer.above(begin)
+        if repeats_below(lines, above, place, may_differ=begin > answer.first):
+            return begin
+    return None
 
 
 def _cautious_end(answer: AnswerLines, place: Place, end: int) -> int:

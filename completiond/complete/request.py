@@ -70,6 +70,8 @@ class CompletionRequest:
     """LSP's name of the language; empty: by the file's ending."""
     settings: Config | None = None
     """What is set for this file and client; None: what the service, or the completer, was made with."""
+    client_name: str = ""
+    """What the client calls itself, for people to read; empty: it does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +119,8 @@ class Completion:
     """A finished answer. ``text`` is what to insert at the cursor, ``token_ids`` are the tokens that made it; behind
     half a word they spell that first (healing.py).
 
-    ``stop_reason``: ``eos`` (an end token), ``length``, ``suffix`` (the text began to repeat what follows the
-    cursor), ``empty`` (nothing worth showing), ``deadline`` (there is more: the answer to the next request),
-    ``excluded: …`` (the file may not be read; see ``ExclusionReason``), ``off: …`` (a setting wants no suggestions).
+    ``stop_reason``: why it ends where it does, or why it is empty; reasons.py has all of them, in words. ``deadline``:
+    there is more, the answer to the next request.
     ``ttft_ms`` is from the request's arrival to its first token; ``ms_per_token`` is the mean over the tokens after
     the first pass (0.0 when there is only one pass).
     """

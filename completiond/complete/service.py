@@ -8,13 +8,15 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from completiond.complete.answers import Answers
 from completiond.complete.deadline import deadline_ms
 from completiond.complete.generation import Generation
+from completiond.complete.jobs import log_failure, one_step_job, post
 from completiond.complete.language import why_off
 from completiond.complete.quiet import QuietMoment
+from completiond.complete.recent import Recent, RecentRequest
 from completiond.complete.request import (
     Chunk,
     Completion,
@@ -67,6 +69,7 @@ class LocalService:
         self._failure: CompletiondError | None = None
         self._load_ended_s = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._recent = Recent()
         self._answers = Answers(self._run)
         self._quiet = QuietMoment(self._read, self._write_ahead)
         self._worker = Worker(self._load)
@@ -91,6 +94,11 @@ class LocalService:
         """See Service.dictionary."""
         return self._dictionary
 
+    @property
+    def recent(self) -> Sequence[RecentRequest]:
+        """See Service.recent."""
+        return self._recent.newest_first
+
     def start(self) -> None:
         """Begin to load the model. Call it on the event loop; it returns at once."""
         self._loop = asyncio.get_running_loop()
@@ -114,15 +122,14 @@ class LocalService:
         if self._state.phase != "failed" or time.monotonic() - self._load_ended_s < RETRY_AFTER_S:
             return
         self._state = ServiceState("loading", 0.0, "trying again", self._config.model.name)
+        self._worker.submit(one_step_job(self._load, lambda error: None))
 
-        def load() -> Iterator[None]:
-            self._load()
-            yield from ()
-
-        self._worker.submit(Job(load, lambda item: None, lambda: None, lambda error: None))
-
-    async def stream(self, request: CompletionRequest) -> AsyncGenerator[Chunk | Completion, None]:
+    def stream(self, request: CompletionRequest) -> AsyncGenerator[Chunk | Completion, None]:
         """See Service.stream."""
+        folders, is_loading = self._folders.get(request.client_id, ()), self._state.phase == "loading"
+        return self._recent.follow(request, self._stream(request), folders, is_loading)
+
+    async def _stream(self, request: CompletionRequest) -> AsyncGenerator[Chunk | Completion, None]:
         self.ensure_loading()
         if self._state.phase != "ready":
             raise self._failure or NotReadyError(
@@ -216,24 +223,22 @@ class LocalService:
         A document that was opened while no model could be loaded is not drafted from until it is opened again.
         """
 
-        def work() -> Iterator[None]:
+        def work() -> None:
             if self._completer is not None:
                 change(self._completer.documents)
                 self._note_dictionary(self._completer)
-            yield from ()
 
-        self._worker.submit(Job(work, lambda item: None, lambda: None, _log_failure))
+        self._worker.submit(one_step_job(work))
 
     def _read_workspace(self, client_id: str) -> None:
         """Read the client's workspace, a job for each file or folder, so that requests come in between."""
 
-        def work() -> Iterator[None]:
+        def work() -> None:
             if (completer := self._completer) is not None and completer.documents.read_next(client_id):
                 self._note_dictionary(completer)
                 self._read_workspace(client_id)
-            yield from ()
 
-        self._worker.submit(Job(work, lambda item: None, lambda: None, _log_failure))
+        self._worker.submit(one_step_job(work))
 
     def _note_dictionary(self, completer: Completer) -> None:
         """On the engine's thread, which alone may look at the documents; others see the numbers."""
@@ -256,16 +261,15 @@ class LocalService:
             self._answers.forget(client_id)
             self._quiet.drop(client_id)
 
-        def work() -> Iterator[None]:
+        def work() -> None:
             if (completer := self._completer) is not None:
                 self._apply_exclusions(completer)
                 completer.documents.check_all()
                 if None in clients:
                     completer.kv.forget()
                 self._note_dictionary(completer)
-            yield from ()
 
-        self._worker.submit(Job(work, lambda item: None, lambda: None, _log_failure))
+        self._worker.submit(one_step_job(work))
 
     def _apply_exclusions(self, completer: Completer) -> None:
         if self._follower is not None:
@@ -297,9 +301,11 @@ class LocalService:
 
         def on_end() -> None:
             if not job.cancelled.is_set():
-                _post(loop, lambda _: then(), None)
+                post(loop, lambda _: then(), None)
 
-        job = Job(lambda: completer.read(request), lambda item: None, on_end, _log_unread)
+        job = Job(
+            lambda: completer.read(request), lambda item: None, on_end, log_failure("a context could not be read")
+        )
         self._worker.submit(job)
         return job
 
@@ -321,22 +327,22 @@ class LocalService:
         def work() -> Iterator[Chunk | Lines | Completion | None]:
             completer.documents.check(request.client_id)
             self._note_dictionary(completer)
-            _post(loop, lambda _: generation.run_begins(), None)
+            post(loop, lambda _: generation.run_begins(), None)
             yield from completer.run(request, arrived, generation.written)
 
         def on_item(item: Chunk | Lines | Completion | None) -> None:
             if isinstance(item, Completion):
                 completions.append(item)
             elif isinstance(item, Lines):
-                _post(loop, generation.add_lines, item.completion)
+                post(loop, generation.add_lines, item.completion)
             elif item is not None:
-                _post(loop, generation.add, item)
+                post(loop, generation.add, item)
 
         def on_end() -> None:
-            _post(loop, lambda completion: self._answers.ended(generation, completion), next(iter(completions), None))
+            post(loop, lambda completion: self._answers.ended(generation, completion), next(iter(completions), None))
 
         def on_error(error: Exception) -> None:
-            _post(loop, lambda error: self._answers.failed(generation, error), error)
+            post(loop, lambda error: self._answers.failed(generation, error), error)
 
         # What is explained are the decisions of a whole answer.
         turn_s = TURN_S if completer.keeps_other_texts and not request.explain else None
@@ -388,23 +394,9 @@ class LocalService:
     def _set_state(self, state: ServiceState) -> None:
         self._load_ended_s = time.monotonic()
         assert self._loop is not None, "start() comes first"
-        _post(self._loop, self._publish, state)
+        post(self._loop, self._publish, state)
 
     def _publish(self, state: ServiceState) -> None:
         self._state = state
         for listener in list(self._listeners):
             listener(state)
-
-
-def _log_unread(error: Exception) -> None:
-    log.error("a context could not be read in a quiet moment: %s", type(error).__name__)
-
-
-def _log_failure(error: Exception) -> None:
-    log.error("the dictionary could not follow a change: %s", type(error).__name__)
-
-
-def _post(loop: asyncio.AbstractEventLoop, call: Callable[[Any], None], item: Any) -> None:
-    """Hand ``item`` to the event loop; a loop that is already closed has nobody left to tell."""
-    with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(call, item)

@@ -5,7 +5,7 @@ fakes.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from completiond.complete.request import (
     Chunk,
@@ -17,6 +17,9 @@ from completiond.complete.request import (
     WorkCounts,
 )
 from completiond.spec.acceptance import AcceptanceCounts
+
+if TYPE_CHECKING:  # what it has in words needs SupersededError
+    from completiond.complete.recent import RecentRequest
 
 __all__ = ["Service", "SupersededError"]
 
@@ -43,6 +46,10 @@ class Service(Protocol):
     @property
     def dictionary(self) -> DictionaryState:
         """What there is to draft from, as it was after the last change."""
+
+    @property
+    def recent(self) -> Sequence[RecentRequest]:
+        """The last requests to ``stream`` and ``complete`` that have ended, newest first, however they ended."""
 
     def subscribe(self, listener: Callable[[ServiceState], None]) -> Callable[[], None]:
         """Call ``listener`` on the event loop at every change of state; the returned function ends that."""

@@ -1,15 +1,19 @@
-"""Where an answer ends, decided on its text while it is being written, so that no pass is spent past the end.
+"""Where an answer ends, decided on its text while it is being written, so that few passes are spent past the end.
 
 In the middle of a line an answer is one line: it ends (``suffix``) where it writes what already stands right of the
 cursor, or (``line``) at its line's end. At the end of a line or on a blank one, rules are looked at line by line:
 
-``suffix``  the answer begins to repeat what follows the cursor;
+``suffix``  the answer comes to the text below the cursor, word for word or nearly so (below.py): all before was missing;
 ``line``    its first line is all that is missing, because the block it belongs to, or opens, goes on below the cursor;
 ``block``   a line lies outside the block the cursor is in;
 ``repeat``  the line above or the same line over and over.
 
-End tokens and the length cap are the engine's. The rules see text, not a language: indentation and brackets are what
-languages share. A line that a rule may still refuse stays out of ``safe``.
+Where a line says that the answer may have ended but it could still come to the text below, some lines more are written
+to see whether it does. One that never does, amid the statements of a block, ends with its first statement. Answer adds
+``unsure``: the model does not know how to go on (confidence.py).
+
+End tokens and the length cap are the engine's. The rules see text, not a language: indentation, brackets and some words
+that languages share. A line that a rule may still refuse stays out of ``safe``.
 """
 
 from __future__ import annotations

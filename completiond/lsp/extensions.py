@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pygls.exceptions import JsonRpcException
@@ -47,9 +47,10 @@ async def complete(ls: CompletionServer, params: Any) -> dict[str, Any]:
     """
     counters, service = ls.host.counters, ls.host.service
     counters.requests += 1
+    ls.is_at_work = True
     message_id = ls.protocol.msg_id
     try:
-        request = _request(ls.client_id, message_id, params)
+        request = replace(_request(ls.client_id, message_id, params), client_name=ls.client_name)
         if _value(params, "waitUntilReady", bool, False):
             await _until_loaded(service)
         if _value(params, "stream", bool, False):
@@ -73,9 +74,14 @@ async def complete(ls: CompletionServer, params: Any) -> dict[str, Any]:
     return asdict(completion)
 
 
-def status(ls: CompletionServer, _params: Any) -> dict[str, Any]:
-    """Answer ``completiond/status``."""
-    return ls.host.status()
+def status(ls: CompletionServer, params: Any) -> dict[str, Any]:
+    """Answer ``completiond/status``. ``params``: with ``why`` true, ``recent`` has the last requests, newest first, each
+    a RecentRequest (complete/recent.py) with its keys in snake_case.
+
+    A client that only asks is not one of ``clients``: one that neither said ``initialize`` nor asked for a completion.
+    """
+    asks_why = isinstance(params, dict) and params.get("why") is True
+    return ls.host.status(None if ls.is_at_work else ls.client_id, asks_why)
 
 
 def stop(ls: CompletionServer, _params: Any) -> None:

@@ -80,25 +80,30 @@ class Host:
         for on_stop in tuple(self._clients.values()):
             on_stop()
 
-    def status(self) -> dict[str, Any]:
-        """Return the answer to ``completiond/status``; what is wrong with the settings, as they are at this moment."""
+    def status(self, asking: str | None = None, asks_why: bool = False) -> dict[str, Any]:
+        """Return the answer to ``completiond/status``; what is wrong with the settings, as they are at this moment.
+
+        ``asking``: a client that does no more than ask this, and is not counted. ``asks_why``: tell of the last
+        requests, too.
+        """
         if self.settings is not None:
             self.settings.look(now=True)
         problems = self.settings.problems() if self.settings is not None else []
-        return {
+        values = {
             **asdict(self.service.state),
             "pid": os.getpid(),
             "uptime_s": round(time.monotonic() - self._started_s, 3),
             "rss_mb": round(_rss_bytes() / 1e6, 1),
             "version": __version__,
             "socket": str(self._socket) if self._socket else None,
-            "clients": len(self._clients),
+            "clients": len(self._clients) - (asking in self._clients),
             "problems": [str(problem) for problem in problems],
             "counters": asdict(self.counters),
             "work": asdict(self.service.work),
             "dictionary": asdict(self.service.dictionary),
             "acceptance": [asdict(one) for one in self.service.acceptance],
         }
+        return values | {"recent": [asdict(one) for one in self.service.recent]} if asks_why else values
 
 
 def _rss_bytes() -> int:

@@ -83,6 +83,7 @@ async def _items(ls: CompletionServer, call: InlineCompletionCall) -> list[types
         in_lines=not partial,  # who is told on the way needs no deadline
         may_read_less=True,
         language_id=document.language_id,
+        client_name=ls.client_name,
     )
     # An empty range at the cursor: Neovim draws a non-empty one over the text to the right.
     cursor = document.position_at(len(prefix))

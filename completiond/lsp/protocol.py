@@ -23,6 +23,7 @@ from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage
 from completiond.logs import describe
 from completiond.lsp import sync, wire
 from completiond.lsp.capabilities import choose_position_encoding, initialize_result
+from completiond.lsp.client_name import client_name
 from completiond.lsp.configuration import DID_CHANGE_CONFIGURATION, pulls_configuration
 from completiond.lsp.documents import DocumentStore, Snapshot
 from completiond.lsp.folders import DID_CHANGE_FOLDERS, Folder, change_folders, folders_of
@@ -169,6 +170,7 @@ class CompletionProtocol(LanguageServerProtocol):
         capabilities = params.get("capabilities") if isinstance(params, dict) else None
         self.client_capabilities_json = capabilities if isinstance(capabilities, dict) else {}
         self.documents = DocumentStore(choose_position_encoding(capabilities))
+        self._server.on_client(client_name(params))
         if isinstance(params, dict):
             self._server.on_settings("initializationOptions", params.get("initializationOptions"))
         self._set_folders(folders_of(params))

@@ -46,6 +46,10 @@ class CompletionServer(LanguageServer):
         )
         self.host = host
         self.client_id = host.add_client(self._on_stop)
+        self.client_name = ""
+        """What the client calls itself; empty: it did not say ``initialize``."""
+        self.is_at_work = False
+        """Whether it has asked for more than how the daemon is."""
         self._loading: LoadingReport | None = None
         self._folders: list[str] = []
 
@@ -68,6 +72,10 @@ class CompletionServer(LanguageServer):
     def closed(self, uri: str) -> None:
         """See sync.Follower."""
         self.host.service.close_document(self.client_id, uri)
+
+    def on_client(self, name: str) -> None:
+        """The client has said ``initialize``."""
+        self.client_name, self.is_at_work = name, True
 
     def on_folders(self, uris: Sequence[str]) -> None:
         """The folders the editor has open are these."""

@@ -250,6 +250,13 @@ BRACES = [
 ]
 
 MARKUP = [
+    pytest.param(
+        '[\n  {"name": "a", "n": 1},\n  §\n  {"name": "d", "n": 4},\n  {"name": "e", "n": 5}\n]\n',
+        '{"name": "b", "n": 2},\n  {"name": "c", "n": 3},\n  {"name": "d", "n": 4},\n',
+        '{"name": "b", "n": 2},',
+        "suffix",
+        id="rows that are alike",
+    ),
     pytest.param("  x();\n  §\n", "y();\n  }\n", "y();", "block", id="a brace that nothing opened"),
     pytest.param(
         "x = [\n  [\n    §\n  ]\n]\n",
