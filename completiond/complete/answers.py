@@ -174,8 +174,10 @@ def _group(request: CompletionRequest) -> _Group:
 
 
 def _is_kept(request: CompletionRequest) -> bool:
-    """Of a text without a name nobody says when it is closed; who wants an explanation wants passes of the model."""
-    return bool(request.document_id) and not request.explain
+    """Of a text without a name nobody says when it is closed; who wants an explanation wants passes of the model, and
+    who wants another answer than the one there is shall not have that.
+    """
+    return bool(request.document_id) and not request.explain and request.avoided_ids is None
 
 
 def _is_same_but_for_prefix(a: CompletionRequest, b: CompletionRequest) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from completiond.cache.kv import KVCache, SequenceCache
 from completiond.cache.shift import SuffixShift
 from completiond.cache.tree import PrefixTree
+from completiond.complete.alternatives import Avoiding
 from completiond.complete.answer import UNCERTAIN, Answer
 from completiond.complete.context_budget import ReadingTime, fit_prompt
 from completiond.complete.dictionary import Dictionary
@@ -36,7 +37,7 @@ from completiond.complete.tokens import TextTokenizer
 from completiond.complete.vocabulary import Vocabulary
 from completiond.complete.written import Figures, Written
 from completiond.config import Config, ExcludeConfig
-from completiond.engine.constrained import ConstrainedSampler
+from completiond.engine.constrained import ConstrainedSampler, Constraint
 from completiond.engine.generate import Step, generate, read_prompt
 from completiond.engine.load import LoadedModel
 from completiond.engine.out_of_memory import MEMORY_ADVICE, is_out_of_memory
@@ -244,10 +245,13 @@ class Completer:
 
     def _sampler(self, request: CompletionRequest, prompt: Prompt, known_ids: Sequence[int]) -> Sampler:
         """``known_ids`` of the answer are written already."""
-        if self.healer is None or not prompt.taken_back:
-            return Sampler(request.sampling)
-        healing = Healing(self.healer.vocabulary, prompt.taken_back, len(prompt.token_ids), known_ids)
-        return ConstrainedSampler(request.sampling, healing)
+        start = len(prompt.token_ids)
+        constraint: Constraint | None = None
+        if self.healer is not None and prompt.taken_back:
+            constraint = Healing(self.healer.vocabulary, prompt.taken_back, start, known_ids)
+        if request.avoided_ids:
+            constraint = Avoiding(request.avoided_ids, start, self.target.vocab_size, constraint)
+        return Sampler(request.sampling) if constraint is None else ConstrainedSampler(request.sampling, constraint)
 
     def read(self, request: CompletionRequest) -> Iterator[None]:
         """Read all of the context that the settings want, as it is, so that a later answer finds it; in small pieces.

@@ -66,6 +66,10 @@ class CompletionRequest:
     """Where reading all of the context would take longer than ``prompt.max_read_ms``: who stays has the rest read in a
     quiet moment.
     """
+    avoided_ids: tuple[int, ...] | None = None
+    """Tokens that the answer must not begin with, for who has seen those (alternatives.py); None: any will do. Such an
+    answer is not kept.
+    """
     language_id: str = ""
     """LSP's name of the language; empty: by the file's ending."""
     settings: Config | None = None

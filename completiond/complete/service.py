@@ -49,6 +49,8 @@ TURN_S = 0.25
 """The engine writes an answer for so long before another one that waits has its turn. Chosen, not measured."""
 RETRY_AFTER_S = 2.0
 """A load that failed is tried again by the first request that comes at least this long after it."""
+_UNFOLLOWED = log_failure("the dictionary could not follow a change")
+_UNREAD = log_failure("a context could not be read in a quiet moment")
 
 
 class LocalService:
@@ -228,7 +230,7 @@ class LocalService:
                 change(self._completer.documents)
                 self._note_dictionary(self._completer)
 
-        self._worker.submit(one_step_job(work))
+        self._worker.submit(one_step_job(work, _UNFOLLOWED))
 
     def _read_workspace(self, client_id: str) -> None:
         """Read the client's workspace, a job for each file or folder, so that requests come in between."""
@@ -238,7 +240,7 @@ class LocalService:
                 self._note_dictionary(completer)
                 self._read_workspace(client_id)
 
-        self._worker.submit(one_step_job(work))
+        self._worker.submit(one_step_job(work, _UNFOLLOWED))
 
     def _note_dictionary(self, completer: Completer) -> None:
         """On the engine's thread, which alone may look at the documents; others see the numbers."""
@@ -269,7 +271,7 @@ class LocalService:
                     completer.kv.forget()
                 self._note_dictionary(completer)
 
-        self._worker.submit(one_step_job(work))
+        self._worker.submit(one_step_job(work, _UNFOLLOWED))
 
     def _apply_exclusions(self, completer: Completer) -> None:
         if self._follower is not None:
@@ -303,9 +305,7 @@ class LocalService:
             if not job.cancelled.is_set():
                 post(loop, lambda _: then(), None)
 
-        job = Job(
-            lambda: completer.read(request), lambda item: None, on_end, log_failure("a context could not be read")
-        )
+        job = Job(lambda: completer.read(request), lambda item: None, on_end, _UNREAD)
         self._worker.submit(job)
         return job
 
@@ -375,18 +375,11 @@ class LocalService:
             self._completer = completer
             target = completer.target
             log.info("Ready: %s, %s on %s", self._config.model.name, target.dtype_name, target.device)
-            self._set_state(
-                ServiceState(
-                    "ready",
-                    1.0,
-                    "ready",
-                    self._config.model.name,
-                    str(target.device),
-                    target.dtype_name,
-                    completer.fim_name,
-                    completer.memory.given_up if completer.memory else (),
-                )
-            )
+            given_up = completer.memory.given_up if completer.memory else ()
+            self._set_state(ServiceState(
+                "ready", 1.0, "ready", self._config.model.name, str(target.device), target.dtype_name,
+                completer.fim_name, given_up,
+            ))  # fmt: skip
 
     def _progress(self, share: float, what: str) -> None:
         self._set_state(ServiceState("loading", share, what, self._config.model.name))

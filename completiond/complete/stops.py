@@ -3,7 +3,7 @@
 In the middle of a line an answer is one line: it ends (``suffix``) where it writes what already stands right of the
 cursor, or (``line``) at its line's end. At the end of a line or on a blank one, rules are looked at line by line:
 
-``suffix``  the answer comes to the text below the cursor, word for word or nearly so (below.py): all before was missing;
+``suffix``  the answer comes to the text below the cursor, word for word or nearly (below.py): all before was missing;
 ``line``    its first line is all that is missing, because the block it belongs to, or opens, goes on below the cursor;
 ``block``   a line lies outside the block the cursor is in;
 ``repeat``  the line above or the same line over and over.

@@ -121,6 +121,9 @@ class CompletionConfig(Section):
     in_strings: Annotated[bool, Repository.OFF, Reload.LIVE] = Field(
         True, description="Whether there are suggestions inside of strings."
     )
+    alternatives: Annotated[int, Repository.LOWER, Reload.LIVE] = Field(
+        3, ge=1, le=8, description="Most suggestions at a place, for who asks for them by a command of the editor."
+    )
     min_confidence: Annotated[int, Reload.LIVE] = Field(
         0,
         ge=0,
