@@ -17,6 +17,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from completiond.complete.recent import RecentRequest
 from completiond.complete.request import (
     Chunk,
     Completion,
@@ -68,6 +69,7 @@ class FakeService:
         self.acceptance: tuple[AcceptanceCounts, ...] = ()
         self.dictionary = DictionaryState()
         self.work = WorkCounts()
+        self.recent: list[RecentRequest] = []
         self._loading = loading or FakeLoading()
         self._state = ServiceState("loading", 0.0, "reading weights", "fake-model")
         self._listeners: list[Callable[[ServiceState], None]] = []

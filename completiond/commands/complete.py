@@ -173,7 +173,7 @@ def _print(completion: dict[str, Any], place: CursorPlace, as_json: bool, stream
         typer.echo(completion["text"])
     reason = completion["stop_reason"]
     if not completion["text"]:
-        typer.echo(f"no suggestion ({reason}) {meaning_of(reason)}".rstrip(), err=True)
+        typer.echo(": ".join(filter(None, (f"no suggestion ({reason})", meaning_of(reason)))), err=True)
     if reason.startswith((EXCLUDED, OFF)):
         return  # nothing was computed
     if completion["decisions"]:

@@ -74,7 +74,7 @@ class Answer:
         self.logprobs += logprobs
         if self.is_uncertain:
             return UNCERTAIN
-        if self._place.single_line or (end := sure_end(self._pieces, self.logprobs)) is None:
+        if self._place.single_line or (end := sure_end(self._pieces, self.logprobs, self._place)) is None:
             return None
         if self._end is not None and self._end <= end:
             return None

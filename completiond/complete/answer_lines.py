@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import accumulate
 
 from completiond.complete.below import is_clause
@@ -37,6 +38,12 @@ class AnswerLines:
     def before(self, index: int) -> int | None:
         """The last line of the answer before line ``index`` that is not blank."""
         return next((other for other in range(index - 1, self.first - 1, -1) if self.lines[other].strip()), None)
+
+    def has_remarks_only(self, begin: int, end: int) -> bool:
+        """Whether lines ``[begin, end)`` are a documentation string, or comments, and there are some."""
+        text = "\n".join(self.lines[begin:end]).strip()
+        is_string = re.fullmatch(r'"""(?:(?!""").)*"""|\'\'\'(?:(?!\'\'\').)*\'\'\'', text, re.DOTALL) is not None
+        return is_string or (bool(text) and all(line.lstrip().startswith(("#", "//")) for line in text.split("\n")))
 
     def above(self, index: int) -> str:
         """The text of the line above line ``index``, whoever wrote it; blank ones do not count."""

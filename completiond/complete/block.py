@@ -53,7 +53,8 @@ def check_block(text: str, place: Place) -> Verdict:
         if not line.strip():
             continue
         if (begin := _meeting(answer, index, place)) is not None:
-            return Verdict(answer.ends[begin], "suffix", 0)
+            is_remark = doubt is not None and doubt.reason == "line" and answer.has_remarks_only(doubt.index + 1, begin)
+            return Verdict(doubt.end if doubt is not None and is_remark else answer.ends[begin], "suffix", 0)
         border = _border(answer, index, place)
         doubt = doubt or border
         is_far = doubt is not None and answer.is_done(index) and index - doubt.index >= MAX_LINES_AHEAD
@@ -106,7 +107,8 @@ def _border(answer: AnswerLines, index: int, place: Place) -> _Border | None:
         if done and not line.rstrip().endswith(OPENERS):
             return _Border(ends[index + 1], "block", index, True)
     if done and _is_repeated(lines, index, first, place):
-        return _Border(ends[index if index == first else index - MAX_REPEATS + 2], "repeat", index, True)
+        is_third = index > first and lines[index] == lines[index - 1]
+        return _Border(ends[index - MAX_REPEATS + 2 if is_third else index], "repeat", index, True)
     return None
 
 
@@ -204,6 +206,11 @@ def _is_repeated(lines: Sequence[str], index: int, first: int, place: Place) -> 
         is_as_deep = indent_columns(lines[index]) == indent_columns(place.above)
         is_same = lines[index].strip() == place.above.strip() and is_telling(place.above)
         return is_same and (opens(place.above) or is_as_deep)
+    is_same = lines[index].rstrip() == place.above and is_telling(place.above) and not closes(place.above)
+    if is_same and all(
+        indent_columns(line) >= indent_columns(place.above) for line in lines[first:index] if line.strip()
+    ):
+        return True
     recent = lines[max(0, index - MAX_REPEATS + 1) : index + 1]
     return len(recent) == MAX_REPEATS and len(set(recent)) == 1
 

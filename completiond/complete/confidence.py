@@ -9,32 +9,36 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from completiond.complete.answer_lines import AnswerLines
 from completiond.complete.layout import opens
+from completiond.complete.place import Place
 
 __all__ = ["MIN_LINE_CONFIDENCE", "first_line_confidence", "sure_end"]
 
-MIN_LINE_CONFIDENCE = 0.6
+MIN_LINE_CONFIDENCE = 0.62
 """Chosen on HumanEval's holes: lines below it are often the beginning of an answer that goes on for too long."""
 
 
-def sure_end(pieces: Sequence[str], logprobs: Sequence[float]) -> int | None:
-    """Where an answer ends whose next line is complete and not sure: before that line, or behind it if it is the first.
+def sure_end(pieces: Sequence[str], logprobs: Sequence[float], place: Place) -> int | None:
+    """Where an answer ends whose next line is complete and not sure: before that line; behind it if it is the first;
+    and if that opens a block, behind its statement.
 
     ``pieces`` are the texts of the tokens, ``logprobs`` the natural logarithms of their probabilities. None: it does
     not end, as far as there are logarithms.
     """
-    start, end, tokens = 0, 0, []
+    start, end = 0, 0
+    tokens: list[tuple[str, float]] = []
     is_first = True
     for piece, logprob in zip(pieces, logprobs, strict=False):
         end += len(piece)
         tokens.append((piece, logprob))
-        if "\n" not in piece:
-            continue
         line = "".join(text for text, _ in tokens)
-        if not line.strip():
+        if "\n" not in piece or not line.strip():
             continue
-        if _confidence([value for _, value in tokens]) < MIN_LINE_CONFIDENCE and not (is_first and opens(line)):
-            return start + len(line.rstrip()) if is_first else start
+        if _confidence([value for _, value in tokens]) < MIN_LINE_CONFIDENCE:
+            if not is_first:
+                return start
+            return AnswerLines("".join(pieces), place).statement_end if opens(line) else start + len(line.rstrip())
         start, tokens, is_first = end, [], False
     return None
 

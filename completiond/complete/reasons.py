@@ -30,7 +30,7 @@ _ENDS: Final = {
     "eos": "The model ended the answer by itself.",
     "length": "The answer became as long as it may be, which completion.max_tokens or the request says.",
     "suffix": "The answer came to what stands behind the cursor already.",
-    "line": "No more than one line was missing at the cursor.",
+    "line": "One line was all that was missing at the cursor, or all that completion.multiline allows.",
     "block": "The next line would have been outside the block that the cursor is in.",
     "repeat": "The model began to repeat a line.",
     "unsure": "The model was not sure of the next line.",

@@ -75,8 +75,8 @@ async def complete(ls: CompletionServer, params: Any) -> dict[str, Any]:
 
 
 def status(ls: CompletionServer, params: Any) -> dict[str, Any]:
-    """Answer ``completiond/status``. ``params``: with ``why`` true, ``recent`` has the last requests, newest first, each
-    a RecentRequest (complete/recent.py) with its keys in snake_case.
+    """Answer ``completiond/status``. ``params``: with ``why`` true, ``recent`` has the last requests, newest first:
+    each a RecentRequest (complete/recent.py), its keys in snake_case.
 
     A client that only asks is not one of ``clients``: one that neither said ``initialize`` nor asked for a completion.
     """

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from completiond.complete.reasons import REASONS
 from completiond.lock import holder_pid
 from completiond.paths import Paths
 
@@ -45,6 +46,9 @@ KEYS = {
     "text", "tokens", "token_ids", "prompt_tokens", "cached_tokens", "ttft_ms", "ms_per_token", "passes", "drafted",
     "accepted", "by_drafter", "stop_reason", "model", "device",
 }  # fmt: skip
+
+OFF_CODE = "off: completion.disabled_languages"
+GLOB_CODE = "excluded: repository_glob"
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -203,11 +207,11 @@ def test_a_repository_can_turn_answers_off(run: Run, file: Path, options: tuple[
     settings.write_text("[completion]\ndisabled_languages = ['python']\n")
     result = run("complete", str(file), "--line", "1", *options)
     assert (result.returncode, result.stdout.strip()) == (0, "")
-    assert result.stderr == f"no suggestion: turned off for {file} (completion.disabled_languages)\n"
+    assert result.stderr == f"no suggestion ({OFF_CODE}): {REASONS[OFF_CODE]}\n"
     settings.write_text("[exclude]\nglobs = ['*.py']\n")
     result = run("complete", str(file), "--line", "1", *options)
     assert (result.returncode, result.stdout.strip()) == (0, "")
-    assert result.stderr == f"no suggestion: {file} is excluded (repository_glob)\n"
+    assert result.stderr == f"no suggestion ({GLOB_CODE}): {REASONS[GLOB_CODE]}\n"
 
 
 def test_a_misspelled_setting_in_the_environment_is_told(run: Run, file: Path) -> None:

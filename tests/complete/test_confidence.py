@@ -11,6 +11,7 @@ import torch
 from completiond.complete.answer import Answer
 from completiond.complete.completer import Completer
 from completiond.complete.confidence import MIN_LINE_CONFIDENCE, first_line_confidence, sure_end
+from completiond.complete.place import Place
 from completiond.complete.request import Chunk, Completion, CompletionRequest
 from completiond.complete.tokens import TextTokenizer
 from completiond.spec.drafter_names import DrafterChoice
@@ -23,7 +24,7 @@ SURE, UNSURE = math.log(0.99), math.log(0.3)
 
 def ended(*tokens: tuple[str, float]) -> str | None:
     """What is left of the tokens; None: all of them, so far."""
-    end = sure_end([piece for piece, _ in tokens], [logprob for _, logprob in tokens])
+    end = sure_end([piece for piece, _ in tokens], [logprob for _, logprob in tokens], Place.of("", ""))
     return None if end is None else "".join(piece for piece, _ in tokens)[:end]
 
 
@@ -40,8 +41,11 @@ def test_a_first_line_is_kept_and_stays_alone() -> None:
     assert ended(("a", UNSURE), (" = 1\n", UNSURE), ("b = 2\n", SURE)) == "a = 1"
 
 
-def test_a_first_line_that_opens_a_block_is_not_left_alone() -> None:
-    assert ended(("if a:\n", UNSURE), ("    b = 2\n", SURE)) is None
+def test_a_first_line_that_opens_a_block_is_left_with_it() -> None:
+    block = (("if a:\n", UNSURE), ("    b = 2\n", SURE), ("else:\n", UNSURE), ("    b = 3\n", UNSURE))
+
+    assert ended(*block) is None
+    assert ended(*block, ("c", SURE)) == "if a:\n    b = 2\nelse:\n    b = 3"
 
 
 def test_the_geometric_mean_of_a_line_is_what_counts() -> None:

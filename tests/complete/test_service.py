@@ -191,6 +191,20 @@ async def test_a_failed_load_keeps_its_reason(
     assert opener.num_calls == 1
 
 
+async def test_it_is_noted_why_there_was_no_answer(loading: LocalService, opener: Opener) -> None:
+    with pytest.raises(NotReadyError):
+        await loading.complete(request())
+    opener.errors.append(MISSING)
+    opener.gate.set()
+    await reach(loading, "failed")
+    with pytest.raises(ModelMissingError):
+        await loading.complete(request())
+
+    failed, early = loading.recent
+    assert early.reason == "loading"
+    assert (failed.reason, failed.meaning) == ("error: ModelMissingError", str(MISSING))
+
+
 async def test_a_later_request_tries_to_load_again(
     loading: LocalService, opener: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from completiond.complete.completer import Completer
+from completiond.complete.reasons import REASONS
 from completiond.paths import Paths
 from tests.e2e.harness import EMPTY, Editor, kill_daemon
 from tests.e2e.test_real_model import until_loaded
@@ -95,7 +96,8 @@ async def test_the_command_line_says_why_there_is_nothing(
     for options in ((), ("--stream", "--explain")):
         result = await run("complete", ".env", "--line", "1", *options)
         assert (result.returncode, result.stdout) == (0, "\n")
-        assert result.stderr == "no suggestion: .env is excluded (secret_name)\n"
+        reason = "excluded: secret_name"
+        assert result.stderr == f"no suggestion ({reason}): {REASONS[reason]}\n"
     assert "excluded" not in (await run("complete", "main.py", "--line", "1")).stderr
     log = (root / "daemon.log").read_text()
     assert log.count(f"{root}/.gitignore:2 ") == 1
