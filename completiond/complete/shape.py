@@ -67,8 +67,7 @@ class Shape:
             self._surplus = self._dropped
         piece = piece[max((len(one) for one in self._repetitions if piece.startswith(one)), default=0) :]
         if self._needs_line_end and (blanks := re.match(r"[ ]{2,}|[ ]*\t+", piece)):
-            margin = max(blanks[0], _block_margin(self._place), key=indent_columns)
-            piece = "\n" + margin + piece[blanks.end() :]
+            piece = "\n" + _block_margin(self._place) + piece[blanks.end() :]
         return piece
 
     def _add(self, char: str) -> str:

@@ -6,7 +6,6 @@ cursor.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -17,43 +16,40 @@ from torch import Tensor
 
 from completiond.complete.completer import Completer
 from completiond.complete.service import LocalService
-from completiond.config import CacheConfig, CompletionConfig, Config, ModelConfig, PromptConfig, SpecConfig
+from completiond.config import CacheConfig, CompletionConfig, Config, ModelConfig, PromptConfig
 from completiond.config.settings import Settings
 from completiond.engine.load import LoadedModel
 from completiond.lsp.text import PositionEncoding, num_units
 from completiond.paths import Paths
-from tests.e2e.harness import Editor, is_listening, temporary_paths, until
+from tests.e2e.harness import Editor, daemon_in_process, temporary_paths, until
 from tests.fake_model import EOS, FIM_QWEN, MIDDLE, PADDED_VOCAB_SIZE, FakeCache, FakeTarget, fake_tokenizer, says
 from tests.fake_model import bytes_of as bytes_of
 
-__all__ = ["PATIENT", "URI", "Desk", "ScriptedTarget", "bytes_of", "cursor_in", "desk_in"]
+__all__ = ["PATIENT", "URI", "Desk", "ScriptedTarget", "bytes_of", "cursor_in", "desk_in", "served"]
 
 URI = "file:///p/a.py"
 PATIENT = Config(
     model=ModelConfig(name="fake", context_tokens=2048),
     prompt=PromptConfig(max_read_ms=0),
     completion=CompletionConfig(max_tokens=200, deadline_ms=60_000),
-    spec=SpecConfig(),
     cache=CacheConfig(ahead=False),
 )
 """What is answered must not depend on how busy this machine is."""
 
 
 class ScriptedTarget(FakeTarget):
-    """Writes ``answer_ids`` behind the prompt. ``read`` is what it was fed, with all that it had read before."""
+    """Writes ``answer_ids`` behind the last token ``after``. ``read`` is what it was fed, with all that it had read
+    before.
+    """
 
-    def __init__(self, markers: Sequence[str]) -> None:
+    def __init__(self) -> None:
         self.answer_ids: list[int] = []
-        self.prompt_ids: list[int] = []
+        self.after = MIDDLE
         self.read: list[tuple[int, ...]] = []
-        self._has_middle = FIM_QWEN[2] in markers
         super().__init__(self._write, PADDED_VOCAB_SIZE)
 
     def _write(self, ids: Sequence[int]) -> Tensor:
-        if self._has_middle:
-            return says(self.answer_ids)(ids)
-        written = len(ids) - len(self.prompt_ids)
-        return says([*self.answer_ids, EOS][max(0, written) :], after=ids[-1])(ids[-1:])
+        return says(self.answer_ids, self.after)(ids)
 
     def forward(
         self,
@@ -68,8 +64,8 @@ class ScriptedTarget(FakeTarget):
 
     @property
     def prompts(self) -> list[tuple[int, ...]]:
-        """What it read up to the place where it began to write, each once."""
-        found = [ids[: len(ids) - ids[::-1].index(MIDDLE)] for ids in self.read if MIDDLE in ids]
+        """What it read up to the places where it began to write, each once, in order."""
+        found = [ids[: len(ids) - ids[::-1].index(self.after)] for ids in self.read if self.after in ids]
         return list(dict.fromkeys(found))
 
 
@@ -114,7 +110,7 @@ class Desk:
         return text.replace("§", await self.suggestion(text, answer))
 
     async def status(self) -> Any:
-        return await self.editor.request("completiond/status")
+        return await self.editor.request("completiond/status", {"why": True})
 
     def decoded(self, ids: Sequence[int]) -> str:
         """The text of what the model read; control tokens are left out."""
@@ -129,42 +125,42 @@ def cursor_in(text: str, encoding: PositionEncoding = "utf-16") -> tuple[int, in
 
 
 @asynccontextmanager
-async def desk_in(
+async def served(
     monkeypatch: pytest.MonkeyPatch,
-    config: Config = PATIENT,
+    completer: Completer,
     make_settings: Callable[[Paths], Settings] | None = None,
-    markers: Sequence[str] = FIM_QWEN,
     before_load: Callable[[], None] = lambda: None,
-    initialize: dict[str, Any] | None = None,
-) -> AsyncIterator[Desk]:
-    """``before_load`` is called on the engine's thread, before the model is there. ``initialize``: its parameters."""
-    target = ScriptedTarget(markers)
-    completer = Completer(LoadedModel(target, fake_tokenizer(markers), {"eos_token_id": EOS}), config)
+) -> AsyncIterator[tuple[Paths, LocalService]]:
+    """A daemon that listens; ``before_load`` is called on the engine's thread, before the model is there."""
 
     def open_completer(config: Config, paths: Paths, progress: Callable[[float, str], None]) -> Completer:
         progress(0.5, "reading weights")
         before_load()
         return completer
 
-    # Imported late, by name, when the model is loaded.
     monkeypatch.setattr("completiond.complete.open_completer.open_completer", open_completer)
     with temporary_paths() as paths:
-        from completiond.daemon import run_daemon
-
         settings = make_settings(paths) if make_settings is not None else None
-        service = LocalService(config, paths, settings)
-        task = asyncio.create_task(run_daemon(lambda: service, paths, settings))
-        await until(lambda: task.done() or is_listening(paths))
-        try:
-            async with Editor.on_socket(paths) as editor:
-                desk = Desk(paths, service, completer, target, editor)
-                answer = await editor.request("initialize", {"capabilities": {}, **(initialize or {})})
-                desk.encoding = answer["capabilities"]["positionEncoding"]
-                editor.notify("initialized", {})
-                if before_load is desk_in.__wrapped__.__kwdefaults__:  # type: ignore[attr-defined]
-                    pass
-                yield desk
-        finally:
-            async with Editor.on_socket(paths) as editor:
-                await editor.request("completiond/stop")
-            await asyncio.wait_for(task, 20.0)
+        service = LocalService(settings.config if settings else completer.config, paths, settings)
+        async with daemon_in_process(paths, service, settings):
+            yield paths, service
+
+
+@asynccontextmanager
+async def desk_in(
+    monkeypatch: pytest.MonkeyPatch,
+    config: Config = PATIENT,
+    make_settings: Callable[[Paths], Settings] | None = None,
+    markers: Sequence[str] = FIM_QWEN,
+    initialize: dict[str, Any] | None = None,
+) -> AsyncIterator[Desk]:
+    """``initialize``: the parameters of that request."""
+    target = ScriptedTarget()
+    completer = Completer(LoadedModel(target, fake_tokenizer(markers), {"eos_token_id": EOS}), config)
+    async with served(monkeypatch, completer, make_settings) as (paths, service), Editor.on_socket(paths) as editor:
+        desk = Desk(paths, service, completer, target, editor)
+        answer = await editor.request("initialize", {"capabilities": {}, **(initialize or {})})
+        desk.encoding = answer["capabilities"]["positionEncoding"]
+        editor.notify("initialized", {})
+        await until(lambda: service.state.phase == "ready")
+        yield desk
