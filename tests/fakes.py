@@ -140,6 +140,10 @@ class FakeService:
     def forget_client(self, client_id: str) -> None:
         self.forgotten.append(client_id)
 
+    async def alternatives(self, request: CompletionRequest, first: Completion) -> Sequence[Completion]:
+        """None."""
+        return ()
+
     async def complete(self, request: CompletionRequest) -> Completion:
         async for event in self.stream(request):
             if isinstance(event, Completion):

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequ
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from completiond.complete.alternatives import alternatives
 from completiond.complete.answers import Answers
 from completiond.complete.deadline import deadline_ms
 from completiond.complete.generation import Generation
@@ -128,6 +129,8 @@ class LocalService:
 
     def stream(self, request: CompletionRequest) -> AsyncGenerator[Chunk | Completion, None]:
         """See Service.stream."""
+        if request.avoided_ids is not None:
+            return self._stream(request)  # part of another request
         folders, is_loading = self._folders.get(request.client_id, ()), self._state.phase == "loading"
         return self._recent.follow(request, self._stream(request), folders, is_loading)
 
@@ -164,7 +167,8 @@ class LocalService:
                 self._answers.leave(older)  # not before the newer one had a chance to go on with its answer
             async with contextlib.aclosing(stream.items()) as items:
                 async for item in items:
-                    if isinstance(item, Completion) and item.stop_reason != "deadline":
+                    is_whole = isinstance(item, Completion) and item.stop_reason != "deadline"
+                    if isinstance(item, Completion) and is_whole and request.avoided_ids is None:
                         self._quiet.plan(request, item)
                     yield item
         finally:
@@ -181,6 +185,11 @@ class LocalService:
                 if isinstance(item, Completion):
                     return item
         raise NotReadyError("The answer was cut off.", "Ask again.")
+
+    async def alternatives(self, request: CompletionRequest, first: Completion) -> Sequence[Completion]:
+        """See Service.alternatives."""
+        settings = self._with_settings(request).settings or self._config
+        return await alternatives(self.complete, request, first, settings.completion.alternatives - 1)
 
     def forget_client(self, client_id: str) -> None:
         """See Service.forget_client."""

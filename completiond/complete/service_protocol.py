@@ -71,6 +71,9 @@ class Service(Protocol):
     async def complete(self, request: CompletionRequest) -> Completion:
         """``stream`` without the chunks."""
 
+    async def alternatives(self, request: CompletionRequest, first: Completion) -> Sequence[Completion]:
+        """Other answers to ``request`` than ``first``, as many as the settings want. Raises what ``stream`` does."""
+
     def set_folders(self, client_id: str, folders: Sequence[str]) -> None:
         """Paths of the folders a client works in: what exclusions are relative to."""
 

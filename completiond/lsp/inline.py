@@ -95,7 +95,11 @@ async def _items(ls: CompletionServer, call: InlineCompletionCall) -> list[types
     ls.host.counters.cached += completion.served_from == "cache"
     if not completion.text:
         return []
-    return [types.InlineCompletionItem(insert_text=completion.text, range=types.Range(position, position))]
+    completions = [completion]
+    if call.params.context.trigger_kind is types.InlineCompletionTriggerKind.Invoked:
+        completions += await ls.host.service.alternatives(request, completion)
+    where = types.Range(position, position)
+    return [types.InlineCompletionItem(insert_text=one.text, range=where) for one in completions]
 
 
 async def _told_on_the_way(
