@@ -22,7 +22,7 @@ from completiond.complete.language import why_off
 from completiond.complete.memory_plan import MemoryPlan
 from completiond.complete.open_documents import OpenDocuments
 from completiond.complete.place import Place
-from completiond.complete.prompt import Prompt, PromptBudget, build_prompt
+from completiond.complete.prompt import CHARS_PER_TOKEN, Prompt, PromptBudget, build_prompt
 from completiond.complete.request import (
     EXCLUDED,
     Chunk,
@@ -46,6 +46,7 @@ from completiond.errors import ConfigError, MemoryFullError, UsageError
 from completiond.exclude.exclusions import Exclusions
 from completiond.exclude.guard import Guard
 from completiond.exclude.ignore_file import Problem
+from completiond.exclude.mask import mask_secrets
 from completiond.spec.acceptance_counter import AcceptanceCounter, CountingPolicy
 from completiond.spec.draft_text import DraftText
 from completiond.spec.drafter import Drafter
@@ -125,7 +126,10 @@ class Completer:
         wanted = (request.settings or self.config).prompt
         suffix_tokens = min(wanted.suffix_tokens, room // 4)
         most = PromptBudget(min(wanted.prefix_tokens, room - suffix_tokens), suffix_tokens)
-        prefix, suffix = _with_line_feeds(request.prefix), _with_line_feeds(request.suffix)
+        prefix, suffix = mask_secrets(
+            _with_line_feeds(request.prefix), _with_line_feeds(request.suffix),
+            most.prefix_tokens * CHARS_PER_TOKEN, most.suffix_tokens * CHARS_PER_TOKEN,
+        )  # fmt: skip
         heals = may_take_back and (request.settings or self.config).completion.healing
         take_back = self.healer.take_back if heals and self.healer is not None else None
 

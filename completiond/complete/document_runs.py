@@ -74,7 +74,7 @@ class DocumentRuns:
         self._spot: _Spot | None = None
         self._old_runs: list[Run] = []
         self._secrets = DocumentSecrets()
-        self._secrets.note(self.lines)
+        self._secrets.note(_readable(self.lines))
         self._base = self._add(self.lines, "file")
 
     @property
@@ -151,8 +151,8 @@ class DocumentRuns:
             spot = self._spot = _Spot(first, len(old_lines), old_lines)
         self.lines[first:end] = edit.new_lines
         spot.num_lines += len(edit.new_lines) - len(old_lines)
-        self._secrets.note_edited(edit.new_lines)
-        self._secrets.note(self.lines[self._around(spot)])
+        self._secrets.note_edited(_readable(edit.new_lines))
+        self._secrets.note(_readable(self.lines[self._around(spot)]))
         if spot.num_lines > MAX_SPOT_LINES:
             self._leave_spot()
             self._index_afresh()
@@ -226,6 +226,11 @@ class DocumentRuns:
 def _clean(text: str) -> str:
     """Half a character of UTF-16, which an edit can leave for a moment, cannot be tokenised."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _readable(lines: Sequence[str]) -> list[str]:
+    """``lines``, with nothing in place of those that are too long to be drafted from: no secret is looked for there."""
+    return [line if len(line) <= MAX_LINE_CHARS else "" for line in lines]
 
 
 def _pieces(lines: Sequence[str]) -> Iterator[str]:

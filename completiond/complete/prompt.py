@@ -9,7 +9,7 @@ from completiond.complete.families import FimTokens
 from completiond.complete.repo_context import NO_CONTEXT, RepoContext
 from completiond.complete.tokens import CHARS_PER_TOKEN, TextTokenizer
 
-__all__ = ["NEAR_SUFFIX_TOKENS", "Prompt", "PromptBudget", "TakeBack", "begin_ids", "build_prompt"]
+__all__ = ["CHARS_PER_TOKEN", "NEAR_SUFFIX_TOKENS", "Prompt", "PromptBudget", "TakeBack", "begin_ids", "build_prompt"]
 
 TakeBack = Callable[[str, list[int]], tuple[list[int], str]]
 """Given the text before the cursor and its last tokens: which of them the model reads, and the text of those it writes

@@ -14,6 +14,9 @@ from completiond.complete.place import Place
 
 __all__ = ["Shape"]
 
+MAX_REPEATED_CHARS = 256
+"""Of a long line, so much is looked for at the beginning of an answer: all its ends would be quadratic."""
+
 _WORD = re.compile(r"\b\w")
 
 
@@ -109,7 +112,7 @@ def _block_margin(place: Place) -> str:
 
 def _repetitions(left: str) -> Iterator[str]:
     """Ends of ``left``, from the beginning of a word, that say enough to be recognised when they come once more."""
-    for word in _WORD.finditer(left):
+    for word in _WORD.finditer(left, max(0, len(left) - MAX_REPEATED_CHARS)):
         end = left[word.start() :]
         if is_telling(end) and (end[-1] in " \t" or not end.isalnum()):
             yield end

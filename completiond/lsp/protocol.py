@@ -115,7 +115,7 @@ class CompletionProtocol(LanguageServerProtocol):
 
     def _answer_malformed(self, message: _Malformed) -> None:
         method = message.method if isinstance(message.method, str) else None
-        log.warning("Malformed message, method %s", method)
+        log.warning("Malformed message, method %.80r", method)
         if method is None or not isinstance(message.message_id, int | str):
             return  # not a request
         if method == types.TEXT_DOCUMENT_INLINE_COMPLETION:

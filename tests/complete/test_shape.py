@@ -73,3 +73,10 @@ def test_how_a_text_is_cut_into_pieces_changes_nothing_but_blanks_at_first(text:
 
     assert in_pieces(place, pieces).split() == whole.split()
     assert in_pieces(place, pieces).lstrip() == whole.lstrip()
+
+
+def test_of_a_long_line_only_its_end_is_looked_for() -> None:
+    left = "x = [" + "1234, " * 2000
+
+    assert shaped(left + "§5678]\n", "1234, 1234, 1234, 5", 100) == "5"
+    assert shaped(left + "§5678]\n", left, 100_000) == left
