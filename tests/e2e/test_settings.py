@@ -125,6 +125,7 @@ async def test_a_pipe_for_a_file_holds_nobody_up(paths: Paths, env: dict[str, st
         user_file(paths, model, "[oops]\n")
         fifo = root / ".completiond.toml"
         os.mkfifo(fifo)  # who opened it to read would hang
+        editor.notify(WATCHED, {"changes": []})
         async with asyncio.timeout(TIMEOUT_S):
             assert (await answer(editor, root / "a.py"))["token_ids"]
         assert any("is not a regular file" in one for one in (await editor.request("completiond/status"))["problems"])
