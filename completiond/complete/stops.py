@@ -41,8 +41,10 @@ def finish(text: str, place: Place, reason: str) -> str:
         text = whole_items(text, place) if place.single_line else _whole_lines(text)
     if reason in ("eos", "length"):
         verdict = check(text + "\n", place)
-        # In mid-line, a model that ends by itself knows better than "the line's end was not met".
-        if verdict.end is not None and not (place.single_line and verdict.reason == "line"):
+        # In mid-line, a model that ends by itself knows better than "the line's end was not met", unless it was to
+        # stand before a whole line.
+        is_trusted = place.single_line and verdict.reason == "line" and bool(place.left.strip())
+        if verdict.end is not None and not is_trusted:
             text = text[: verdict.end]
         elif verdict.fallback is not None and reason == "length":
             text = text[: verdict.fallback]

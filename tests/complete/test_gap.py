@@ -48,6 +48,9 @@ from tests.complete.showing import place_of, reason, shown
         # A model that ends by itself has filled the gap.
         ("x = §y + z", "a * ", "a * "),
         ("for (const §of seen) {", "item ", "item "),
+        # Nothing stands before a whole line.
+        ("§    orders = []", "    return", ""),
+        ("    §orders = []", "return", ""),
         # A line that has nothing to do with the words to the right replaces them: it is not shown.
         ("self.col§ = colno", "umn = STRING.match(self.doc)\n    return 1\n", ""),
         ("    Patterns are§ shell style:", " case-insensitive.\n", ""),
