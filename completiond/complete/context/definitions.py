@@ -6,15 +6,17 @@ the one meant: the document is not among the imports, it is a method and its cla
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from textwrap import indent
 from typing import Final
 
+from completiond.complete.context.grammars import grammar_of
 from completiond.complete.context.outline import Definition, Outline
 from completiond.complete.context.piece import IDENTIFIER, Piece, whole_lines
 from completiond.complete.context.source import Source
 
-__all__ = ["definitions", "names_near"]
+__all__ = ["definitions", "names_near", "qualifier_of"]
 
 LINES_BEFORE: Final = 30
 LINES_AFTER: Final = 10
@@ -27,6 +29,10 @@ IMPORTED, SAME_FOLDER, ELSEWHERE = 1.0, 0.6, 0.35
 MEMBER_OF_UNMENTIONED: Final = 0.5
 VALUE: Final = 0.7
 MAX_LINE_CHARS: Final = 2000
+MODULE_SCORE: Final = 0.9
+_QUALIFIER: Final = re.compile(r"([^\W\d]\w{0,99})(\.|::)\w{0,99}$")
+_ABOVE: Final = re.compile(r"#|//|@|$")
+"""What stands above a definition, or nothing."""
 
 
 def names_near(before: Sequence[str], after: Sequence[str]) -> dict[str, float]:
@@ -43,12 +49,24 @@ def names_near(before: Sequence[str], after: Sequence[str]) -> dict[str, float]:
     return near
 
 
-def definitions(near: Mapping[str, float], current: Source, others: Sequence[Source]) -> list[Piece]:
-    """Pieces for the names ``near`` the cursor of ``current`` that ``others`` define, in no order."""
+def qualifier_of(line: str, path: str) -> str:
+    """What a line, up to the cursor, asks a member of, if it can be a module: ``json`` in ``x = json.du``; else ""."""
+    found = _QUALIFIER.search(line[-MAX_LINE_CHARS:])
+    separator = "::" if grammar_of(path) in ("rust", "cpp") else "."
+    return found[1] if found is not None and found[2] == separator else ""
+
+
+def definitions(near: Mapping[str, float], qualifier: str, current: Source, others: Sequence[Source]) -> list[Piece]:
+    """Pieces for the names ``near`` the cursor of ``current`` that ``others`` define, in no order; and of a module
+    whose member is asked for (``qualifier``, see ``qualifier_of``) what it has.
+    """
     own, found = current.outline, dict[tuple[str, int], Piece]()
     defined_here = {one.name for one in own.definitions if not one.owner}
     for source in others:
         relation = _relation(source, current, own)
+        is_asked = {qualifier} == source.module_words or source.module_words <= own.aliases.get(qualifier, frozenset())
+        if relation == IMPORTED and is_asked and (piece := _of_module(source)) is not None:
+            found[source.document, -1] = piece
         for one in source.outline.definitions:
             if (weight := near.get(one.name)) is None or (not one.owner and one.name in defined_here):
                 continue
@@ -70,6 +88,14 @@ def _relation(source: Source, current: Source, own: Outline) -> float:
     if source.module_words and source.module_words <= own.imported:
         return IMPORTED
     return SAME_FOLDER if source.folder == current.folder else ELSEWHERE
+
+
+def _of_module(source: Source) -> Piece | None:
+    """The first line of each of a module's definitions. They are in no lines of their own: others may be told too."""
+    heads = (one.head for one in source.outline.definitions if not one.owner and not one.name.startswith("_"))
+    lines = (next((line for line in head.split("\n") if not _ABOVE.match(line)), "") for head in heads)
+    text = whole_lines("".join(f"{line}\n" for line in lines if line))
+    return Piece(source.document, 0, 0, text, "definition", MODULE_SCORE) if text else None
 
 
 def _piece(source: Source, one: Definition, score: float) -> Piece:

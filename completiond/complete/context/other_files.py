@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import Final
 
 from completiond.complete.context.choose import choose, files_of
-from completiond.complete.context.definitions import definitions, names_near
+from completiond.complete.context.definitions import definitions, names_near, qualifier_of
 from completiond.complete.context.grammars import Grammars
 from completiond.complete.context.piece import Piece, piece_of_lines, whole_lines
 from completiond.complete.context.place import ContextPlace
@@ -180,7 +180,7 @@ class OtherFiles:
         paths = {source.document: source.path for source in (*others, current)}
         before, after = place.visible_before.split("\n"), place.visible_after.split("\n")
         candidates = [
-            *definitions(names_near(before, after), current, others),
+            *definitions(names_near(before, after), qualifier_of(before[-1], current.path), current, others),
             *similar(before, after, others),
             *self._lately(client, place, [*others, current]),
         ]

@@ -7,8 +7,8 @@ trees are walked without recursion, to a depth and a number of nodes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from tree_sitter import Node
@@ -31,6 +31,7 @@ _DEFINITION_LINE: Final = re.compile(
     r"(?:def|class|function|func|fun|fn|struct|interface|trait|enum|module|protocol|object|record|sub|proc)\s+"
     r"(?:self\.)?([^\W\d]\w*)"
 )
+_ALIAS: Final = re.compile(r"\bas\s+([^\W\d]\w*)")
 _COMMENT_LINE: Final = re.compile(r"\s*(?:#|//|--|;|\*|/\*)")
 
 
@@ -50,10 +51,13 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """``imported``: all words in import statements, of names as of paths."""
+    """``imported``: all words in import statements, of names as of paths. ``aliases``: names that were given there
+    (``import a.b as c``), with the statement's words.
+    """
 
     definitions: tuple[Definition, ...] = ()
     imported: frozenset[str] = frozenset()
+    aliases: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 def outline_of(path: str, lines: Sequence[str], grammars: Grammars) -> Outline:
@@ -85,6 +89,7 @@ class _Walk:
         self._source = source
         self._definitions: list[Definition] = []
         self._imported: set[str] = set()
+        self._aliases: dict[str, frozenset[str]] = {}
 
     def outline(self, root: Node) -> Outline:
         # A stack of iterators: what comes first in the text is looked at first, and nothing recurs.
@@ -98,7 +103,7 @@ class _Walk:
             seen += 1
             if (inside := self._look(visit)) is not None and visit.depth < MAX_DEPTH:
                 stack.append(inside)
-        return Outline(tuple(self._definitions), frozenset(self._imported))
+        return Outline(tuple(self._definitions), frozenset(self._imported), self._aliases)
 
     def _visits(
         self, node: Node, outer: Node | None, owner: str, depth: int, outer_comment: Node | None = None
@@ -124,7 +129,10 @@ class _Walk:
         node, kind = visit.node, visit.node.type
         body = node.child_by_field_name("body")
         if kind in IMPORTS or (kind == "mod_item" and body is None):
-            self._imported.update(IDENTIFIER.findall(text_of(node, self._source)[:4000]))
+            text = text_of(node, self._source)[:4000]
+            words = IDENTIFIER.findall(text)
+            self._imported.update(words)
+            self._aliases.update((alias, frozenset(words)) for alias in _ALIAS.findall(text))
             return None
         if kind == "export_statement" and (source := node.child_by_field_name("source")) is not None:
             self._imported.update(IDENTIFIER.findall(text_of(source, self._source)[:400]))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from completiond.complete.context.definitions import definitions, names_near
+from completiond.complete.context.definitions import definitions, names_near, qualifier_of
 from completiond.complete.context.grammars import MAX_PARSED_BYTES, Grammars, grammar_of
 from completiond.complete.context.outline import outline_of
 from completiond.complete.context.piece import MAX_PIECE_CHARS, MAX_PIECE_LINES, Piece
@@ -24,7 +24,8 @@ def source(path: str, text: str) -> Source:
 def found(current: str, *others: tuple[str, str], path: str = "app/main.py") -> list[Piece]:
     """At the end of ``current``."""
     near = names_near(current.split("\n"), [""])
-    return definitions(near, source(path, current), [source(path, text) for path, text in others])
+    qualifier = qualifier_of(current.split("\n")[-1], path)
+    return definitions(near, qualifier, source(path, current), [source(path, text) for path, text in others])
 
 
 def names(pieces: list[Piece]) -> set[str]:
@@ -95,6 +96,38 @@ def test_where_a_class_is_too_long_the_method_that_is_used_is_told() -> None:
         one for one in found("Depot\nd.method_80(", ("app/depot.py", text)) if "method_80" in one.text
     )  # fmt: skip
     assert piece.text == "class Depot:\n    def method_80(self, a: int) -> int: ...\n"
+
+
+def test_of_a_module_whose_member_is_asked_for_all_is_told_in_short() -> None:
+    text = (
+        "# Runs.\ndef run_sync(f,\n             *args):\n    pass\n\n"
+        "def _own(): pass\n\n@d\nclass Limiter:\n    size = 3\n"
+    )
+    (piece,) = found("from app import threads\n\nthreads.ru", ("app/threads.py", text))
+    assert piece.text == "def run_sync(f,\nclass Limiter:\n"
+    assert found("import other\n\nthreads.ru", ("app/threads.py", text)) == []
+    assert found("from app import threads as t\n\nt.", ("app/threads.py", text)) == [piece]
+    (web,) = found(
+        'import * as shop from "./stock"\n\nshop.', ("web/stock.ts", "export function take() {}\n"), path="web/a.ts"
+    )
+    assert web.text == "export function take() { ... }\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "path", "qualifier"),
+    [
+        ("x = a.b", "a.py", "a"),
+        ("a::", "a.rs", "a"),
+        ("a.", "a.rs", ""),
+        ("a::", "a.py", ""),
+        ("p->x", "a.cpp", ""),
+        ("a. ", "a.py", ""),
+        ("f(", "a.py", ""),
+        ("", "", ""),
+    ],
+)
+def test_what_a_member_is_asked_of(line: str, path: str, qualifier: str) -> None:
+    assert qualifier_of(line, path) == qualifier
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
