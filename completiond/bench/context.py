@@ -118,9 +118,9 @@ def context_json(runs: Sequence[ContextRun]) -> list[dict[str, Any]]:
 
 
 def context_table(runs: Sequence[ContextRun], title: str) -> Table:
-    """What ``context_json`` says."""
+    """What ``context_json`` says, in columns that fit into a narrow window."""
     table = Table(title=title)
-    columns = ("places", "tokens", "count", "told", "same line", "won/lost", "same first", "prompt", "read ms")
+    columns = ("places", "for", "n", "told", "line", "+/-", "first", "prompt", "ms")
     for column in columns:
         table.add_column(column, justify="left" if column == "places" else "right", no_wrap=True)
     for row in context_json(runs):
@@ -130,4 +130,8 @@ def context_table(runs: Sequence[ContextRun], title: str) -> Table:
             f"+{row['won']} -{row['lost']}", f"{row['same_first'] / count:.3f}",
             f"{row['prompt_tokens']:.0f}", f"{row['read_ms']:.0f}",
         )  # fmt: skip
+    table.caption = (
+        "for: prompt.context_tokens; told: with other files in the prompt; line: share of lines as they were written;"
+        " +/-: won and lost; first: share of first arguments, or members; ms: to the first token, nothing read before"
+    )
     return table
