@@ -16,7 +16,8 @@ from typing import Final
 from completiond.complete.context.choose import choose, files_of
 from completiond.complete.context.definitions import definitions, names_near, qualifier_of
 from completiond.complete.context.grammars import Grammars
-from completiond.complete.context.piece import Piece, piece_of_lines, whole_lines
+from completiond.complete.context.lately import lately
+from completiond.complete.context.piece import Piece
 from completiond.complete.context.place import ContextPlace
 from completiond.complete.context.recent import Recent
 from completiond.complete.context.similar import similar
@@ -36,14 +37,6 @@ MAX_MOVED_LINES: Final = 20
 """The cursor has moved far then; chosen, not measured."""
 NEAR_LINES: Final = 3 * MAX_MOVED_LINES
 """Edits nearer than this to where a choice was made are what is being written there."""
-MAX_EDITS: Final = 4
-LINES_AROUND_EDIT: Final = 3
-MAX_VIEWS: Final = 2
-LINES_AROUND_VIEW: Final = 8
-DELETED_SCORE: Final = 0.6
-EDIT_SCORES: Final = (0.8, 0.6, 0.5, 0.4)
-VIEW_SCORE: Final = 0.3
-MIN_DELETED_CHARS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +175,7 @@ class OtherFiles:
         candidates = [
             *definitions(names_near(before, after), qualifier_of(before[-1], current.path), current, others),
             *similar(before, after, others),
-            *self._lately(client, place, [*others, current]),
+            *lately(uses, place, [*others, current], lambda it: self._dictionary.deleted((place.client_id, it))),
         ]
         head = self._tokenizer.encode_inside(f"{self._repository(place)}\n{current.path}\n")
         pieces = choose(
@@ -202,39 +195,13 @@ class OtherFiles:
         documents = tuple(document for document, _ in told)
         return Choice(context, tuple(pieces), documents, place.line, max_tokens, versions, client.recent.now)
 
-    def _lately(self, client: _Client, place: ContextPlace, sources: Sequence[Source]) -> Iterator[Piece]:
-        """What was edited, deleted and looked at, as far as it is not around the cursor."""
-        uses, by_document = client.recent.uses, {source.document: source for source in sources}
-        edited = [(one, it) for it in by_document for one in uses[it].edited]
-        edited.sort(key=lambda both: -both[0].at)
-        if edited:
-            newest = edited[0][1]
-            deleted = self._dictionary.deleted((place.client_id, newest))
-            if len(deleted.strip()) >= MIN_DELETED_CHARS and (text := whole_lines(deleted)):
-                line = edited[0][0].first_line
-                yield Piece(newest, line, line, text, "deleted", DELETED_SCORE)
-        places = [(one, it) for one, it in edited if it != place.document or not place.shows(one)]
-        for (one, it), score in zip(places[:MAX_EDITS], EDIT_SCORES, strict=False):
-            first, end = one.first_line - LINES_AROUND_EDIT, one.end_line + LINES_AROUND_EDIT
-            piece = piece_of_lines(it, by_document[it].lines, first, end, "edit", score)
-            if piece is not None and (it != place.document or not place.shows(piece)):
-                yield piece
-        viewed = [
-            it for it in reversed(uses) if it in by_document and it != place.document and uses[it].line is not None
-        ]
-        for it in viewed[:MAX_VIEWS]:
-            line = uses[it].line or 0
-            first, end = line - LINES_AROUND_VIEW, line + LINES_AROUND_VIEW
-            if (piece := piece_of_lines(it, by_document[it].lines, first, end, "view", VIEW_SCORE)) is not None:
-                yield piece
-
     def _source(self, client: _Client, place: ContextPlace, document: str, version: int) -> Source:
         kept = client.sources.get(document)
         if kept is not None and kept.version == version:
             return kept
         key = (place.client_id, document)
         path = self._path(place.client_id, client.recent.uses[document].path)
-        return Source(document, path, version, lambda: self._dictionary.readable_lines(key), self._grammars)
+        return Source(document, path, version, self._dictionary.readable_lines(key), self._grammars)
 
     def _path(self, client_id: str, path: str) -> str:
         """As the repository calls it; outside of the client's folders, its last two names."""

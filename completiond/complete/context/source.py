@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -36,20 +36,12 @@ class Source:
     change. ``lines`` have no line ends; those that may not be told are empty.
     """
 
-    def __init__(
-        self, document: str, path: str, version: int, read: Callable[[], tuple[str, ...]], grammars: Grammars
-    ) -> None:
-        """``read`` gives the lines, when they are first needed."""
+    def __init__(self, document: str, path: str, version: int, lines: Sequence[str], grammars: Grammars) -> None:
         self.document = document
         self.path = path
         self.version = version
-        self._read = read
+        self.lines = lines
         self._grammars = grammars
-
-    @cached_property
-    def lines(self) -> tuple[str, ...]:
-        """The text."""
-        return self._read()
 
     @cached_property
     def outline(self) -> Outline:

@@ -18,7 +18,7 @@ ENDINGS = ("py", "ts", "tsx", "js", "go", "rs", "java", "c", "cpp", "kt")
 
 
 def source(path: str, text: str) -> Source:
-    return Source(path, path, 1, lambda: tuple(text.split("\n")), GRAMMARS)
+    return Source(path, path, 1, text.split("\n"), GRAMMARS)
 
 
 def found(current: str, *others: tuple[str, str], path: str = "app/main.py") -> list[Piece]:
@@ -169,14 +169,7 @@ def test_the_ending_says_which_grammar(path: str, grammar: str) -> None:
     assert grammar_of(path) == grammar
 
 
-def test_a_document_is_read_once() -> None:
-    times: list[int] = []
-
-    def read() -> tuple[str, ...]:
-        times.append(1)
-        return ("def f(): pass",)
-
-    one = Source("a.py", "a.py", 1, read, GRAMMARS)
+def test_a_document_is_parsed_once() -> None:
+    one = source("a.py", "def f(): pass")
     assert one.outline is one.outline
     assert one.windows is one.windows
-    assert times == [1]

@@ -21,7 +21,7 @@ BEFORE = ["connection = connect(address, timeout)", "reply = connection.send(req
 
 
 def source(lines: list[str], name: str = "b.py") -> Source:
-    return Source(name, name, 1, lambda: tuple(lines), GRAMMARS)
+    return Source(name, name, 1, lines, GRAMMARS)
 
 
 def test_the_lines_that_are_most_alike_are_found() -> None:
