@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from completiond.complete.context.piece import Piece, piece_of_lines, whole_lines
@@ -24,7 +24,7 @@ MIN_DELETED_CHARS: Final = 20
 
 
 def lately(
-    uses: Mapping[str, Use], place: ContextPlace, sources: Sequence[Source], deleted_in: Callable[[str], str]
+    uses: dict[str, Use], place: ContextPlace, sources: Sequence[Source], deleted_in: Callable[[str], str]
 ) -> Iterator[Piece]:
     """Pieces of ``sources``, which may be told of, by when they were used; the least recently used of ``uses`` first.
 
