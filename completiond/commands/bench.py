@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from completiond.commands.bench_context import context as bench_context
 from completiond.commands.bench_fim import fim
 from completiond.commands.bench_options import AsJson, Model
 from completiond.commands.bench_options import open_model as _open
@@ -185,6 +186,7 @@ def infill(
 
 app.command()(fim)
 app.command()(places)
+app.command("context")(bench_context)
 
 
 @app.command()

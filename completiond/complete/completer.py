@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +14,8 @@ from completiond.cache.shift import SuffixShift
 from completiond.cache.tree import PrefixTree
 from completiond.complete.alternatives import Avoiding
 from completiond.complete.answer import UNCERTAIN, Answer
+from completiond.complete.context.other_files import Choice, OtherFiles
+from completiond.complete.context.place import ContextPlace
 from completiond.complete.context_budget import ReadingTime, fit_prompt
 from completiond.complete.dictionary import Dictionary
 from completiond.complete.drafters import Drafters
@@ -23,6 +26,7 @@ from completiond.complete.memory_plan import MemoryPlan
 from completiond.complete.open_documents import OpenDocuments
 from completiond.complete.place import Place
 from completiond.complete.prompt import CHARS_PER_TOKEN, Prompt, PromptBudget, build_prompt
+from completiond.complete.repo_context import NO_CONTEXT
 from completiond.complete.request import (
     EXCLUDED,
     Chunk,
@@ -72,7 +76,8 @@ class Completer:
         self._frame_tokens = max(8, len(frame.token_ids))
         self.dictionary = Dictionary(self.tokenizer)
         self.guard = Guard(_exclusions(config.exclude))
-        self.documents = OpenDocuments(self.dictionary, self.guard, config.spec.workspace)
+        self.others = OtherFiles(self.dictionary, self.guard, self.tokenizer, self.fim)
+        self.documents = OpenDocuments(self.dictionary, self.guard, config.spec.workspace, others=self.others)
         self.acceptance = AcceptanceCounter()
         self.work = WorkCounts()
         self.reading: ReadingTime | None = None
@@ -111,12 +116,41 @@ class Completer:
         return Healer(Vocabulary(spellings)) if spellings else None
 
     def prompt(
-        self, request: CompletionRequest, max_tokens: int, whole: bool = False, may_take_back: bool = False
+        self,
+        request: CompletionRequest,
+        max_tokens: int,
+        whole: bool = False,
+        may_take_back: bool = False,
+        choice: Choice | None = None,
     ) -> Prompt:
         """What the model will read for ``request``: the configured budgets, less where the cache is too small for
         them, or, unless ``whole``, the machine too slow. All of the text before the cursor, unless it
-        ``may_take_back`` some (healing.py).
+        ``may_take_back`` some (healing.py). ``choice``: what it is told of other files, if not what it was told last.
         """
+        most = self._budget(request, max_tokens)
+        wanted = (request.settings or self.config).prompt
+        prefix, suffix = mask_secrets(
+            _with_line_feeds(request.prefix), _with_line_feeds(request.suffix),
+            most.prefix_tokens * CHARS_PER_TOKEN, most.suffix_tokens * CHARS_PER_TOKEN,
+        )  # fmt: skip
+        heals = may_take_back and (request.settings or self.config).completion.healing
+        take_back = self.healer.take_back if heals and self.healer is not None else None
+        if choice is None and most.context_tokens:
+            choice = self.others.choice(ContextPlace.of(request, prefix, suffix, most), most.context_tokens)
+        context = choice.context if choice is not None else NO_CONTEXT
+        most = replace(most, context_tokens=len(context))
+
+        def build(budget: PromptBudget) -> Prompt:
+            told = context if budget.context_tokens else NO_CONTEXT
+            return build_prompt(prefix, suffix, self.tokenizer, self.fim, budget, told, take_back)
+
+        max_read_ms = wanted.max_read_ms
+        if whole or self.reading is None or not max_read_ms:
+            return build(most)
+        return fit_prompt(build, most, self._num_unread, self.reading, max_read_ms)
+
+    def _budget(self, request: CompletionRequest, max_tokens: int) -> PromptBudget:
+        """The configured one, less where the cache is too small for it. Raises UsageError where it is for any."""
         room = self.kv.capacity_tokens - max_tokens - self._frame_tokens
         if room < 16:
             raise UsageError(
@@ -125,21 +159,11 @@ class Completer:
             )
         wanted = (request.settings or self.config).prompt
         suffix_tokens = min(wanted.suffix_tokens, room // 4)
-        most = PromptBudget(min(wanted.prefix_tokens, room - suffix_tokens), suffix_tokens)
-        prefix, suffix = mask_secrets(
-            _with_line_feeds(request.prefix), _with_line_feeds(request.suffix),
-            most.prefix_tokens * CHARS_PER_TOKEN, most.suffix_tokens * CHARS_PER_TOKEN,
-        )  # fmt: skip
-        heals = may_take_back and (request.settings or self.config).completion.healing
-        take_back = self.healer.take_back if heals and self.healer is not None else None
-
-        def build(budget: PromptBudget) -> Prompt:
-            return build_prompt(prefix, suffix, self.tokenizer, self.fim, budget, take_back=take_back)
-
-        max_read_ms = wanted.max_read_ms
-        if whole or self.reading is None or not max_read_ms:
-            return build(most)
-        return fit_prompt(build, most, self._num_unread, self.reading, max_read_ms)
+        prefix_tokens = min(wanted.prefix_tokens, room - suffix_tokens)
+        # The text around the cursor says more than other files: these have what it leaves.
+        return PromptBudget(
+            prefix_tokens, suffix_tokens, min(wanted.context_tokens, room - suffix_tokens - prefix_tokens)
+        )
 
     def _num_unread(self, prompt: Prompt) -> int:
         """How many of its tokens would be read."""
@@ -260,19 +284,30 @@ class Completer:
     def read(self, request: CompletionRequest) -> Iterator[None]:
         """Read all of the context that the settings want, as it is, so that a later answer finds it; in small pieces.
 
-        Does nothing in a file that may not be read. Closing the iterator stops after the current piece.
+        What is told of other files is chosen anew for it, and told from then on if all was read. Does nothing in a
+        file that may not be read. Closing the iterator stops after the current piece.
         """
         settings = request.settings or self.config
         if self.guard.why(request.client_id, request.path) is not None or why_off(request, settings):
             return
         max_tokens = request.max_tokens or settings.completion.max_tokens
-        prompt = self.prompt(request, max_tokens, whole=True, may_take_back=True)
+        choice = self._proposed(request, max_tokens)
+        prompt = self.prompt(request, max_tokens, whole=True, may_take_back=True, choice=choice)
         drafter = self._drafter(request)
         drafter.reset(prompt.prefix_ids, (prompt.suffix_ids,))
         steps = read_prompt(self.target, self.kv, prompt.token_ids, drafter, self.shift, prompt.movable)
         for step in self._while_memory_lasts(steps):
             self._count(step)
             yield
+        if choice is not None:
+            self.others.keep((request.client_id, request.document_id), choice)
+
+    def _proposed(self, request: CompletionRequest, max_tokens: int) -> Choice | None:
+        most = self._budget(request, max_tokens)
+        if not most.context_tokens:
+            return None
+        prefix, suffix = _with_line_feeds(request.prefix), _with_line_feeds(request.suffix)
+        return self.others.propose(ContextPlace.of(request, prefix, suffix, most), most.context_tokens)
 
     def _count(self, step: Step) -> None:
         self.work.passes += 1

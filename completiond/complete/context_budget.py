@@ -2,7 +2,8 @@
 
 On a slow machine a large context makes the first answer in a file wait for many seconds. So of a few sizes the largest
 is taken whose unread part takes no longer than allowed; what the cache holds costs nothing. The rest is read in a quiet
-moment (quiet.py), after which the largest is the one that is taken.
+moment (quiet.py), after which the largest is the one that is taken. What other files have to say is given up first: the
+text around the cursor says more.
 """
 
 from __future__ import annotations
@@ -54,9 +55,17 @@ def fit_prompt(
 
     ``num_unread``: how many of a prompt's tokens the cache does not hold.
     """
-    for level in LEVELS:
-        prompt = build(PromptBudget(int(most.prefix_tokens * level), int(most.suffix_tokens * level)))
+    own_share = 1.0
+    levels = [(most, 1.0)]
+    if most.context_tokens:
+        own_tokens = most.prefix_tokens + most.suffix_tokens
+        own_share = own_tokens / (own_tokens + most.context_tokens)
+    for level in LEVELS[0 if most.context_tokens else 1 :]:
+        budget = PromptBudget(int(most.prefix_tokens * level), int(most.suffix_tokens * level))
+        levels.append((budget, level * own_share))
+    for budget, share in levels:
+        prompt = replace(build(budget), context_share=share)
         # What the cache holds need only be looked for where all would take too long.
         if reading.ms(len(prompt.token_ids)) <= max_read_ms or reading.ms(num_unread(prompt)) <= max_read_ms:
             break
-    return replace(prompt, context_share=level)
+    return prompt

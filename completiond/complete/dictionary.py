@@ -30,6 +30,8 @@ class Dictionary:
         self._tokenizer = tokenizer
         self._budget_bytes = budget_bytes
         self._packed_bytes = 0
+        self._num_changes = 0
+        self._versions: dict[DocumentKey, int] = {}
         self._indexes: dict[str, TokenIndex] = {}
         self._documents: dict[DocumentKey, DocumentRuns] = {}  # least recently used first
 
@@ -65,11 +67,27 @@ class Dictionary:
         """The text of a document as the edits left it. Raises KeyError for one that is not here."""
         return tuple(self._documents[key].lines)
 
+    def version(self, key: DocumentKey) -> int | None:
+        """Another number for each text that a document had, None for one that is not here."""
+        return self._versions.get(key)
+
+    def readable_lines(self, key: DocumentKey) -> tuple[str, ...]:
+        """The text of a document with empty lines for what nothing may be told of: secrets, and lines that are too
+        long. Raises KeyError for one that is not here.
+        """
+        return self._documents[key].readable_lines
+
+    def deleted(self, key: DocumentKey) -> str:
+        """What the last edits of a document deleted or replaced, "" if that is nothing, or a secret."""
+        document = self._documents.get(key)
+        return document.deleted if document is not None else ""
+
     def open(self, key: DocumentKey, lines: Sequence[str]) -> None:
         """Index a document, or index it anew. ``lines`` have no line ends."""
         self.close(key)
         index = self._indexes.setdefault(key[0], TokenIndex())
         self._documents[key] = DocumentRuns(index, self._tokenizer, key[1], lines)
+        self._note_change(key)
         self._keep_budget(key)
 
     def settle(self, key: DocumentKey) -> None:
@@ -84,6 +102,7 @@ class Dictionary:
             return
         for edit in edits:
             document.edit(edit)
+        self._note_change(key)
         self._keep_budget(key)
 
     def close(self, key: DocumentKey) -> None:
@@ -91,6 +110,7 @@ class Dictionary:
         document = self._documents.pop(key, None)
         if document is None:
             return
+        del self._versions[key]
         document.remove()
         if all(client != key[0] for client, _ in self._documents):
             del self._indexes[key[0]]
@@ -108,6 +128,10 @@ class Dictionary:
         return DraftText(
             index, key[1], replaced, self._words(key[0]), self._analogies(key[0]), self._tokenizer
         )  # fmt: skip
+
+    def _note_change(self, key: DocumentKey) -> None:
+        self._num_changes += 1
+        self._versions[key] = self._num_changes
 
     def _words(self, client_id: str) -> tuple[WordSwap, ...]:
         """Names under replacement, those of the document used last first; of several for one name the newest."""

@@ -83,6 +83,22 @@ class DocumentRuns:
         return len(self._memo)
 
     @property
+    def readable_lines(self) -> tuple[str, ...]:
+        """The text as it may be told to the model: what is left out of the index is empty here."""
+        secrets = self._secrets
+        return tuple(
+            "" if len(line) > MAX_LINE_CHARS or secrets.any_in((line,)) else _clean(line) for line in self.lines
+        )
+
+    @property
+    def deleted(self) -> str:
+        """What stood until lately where the last edit was, without the beginning and end that still stand there."""
+        spot = self._spot
+        if spot is None or spot.replaced is None or spot.replacement is None:
+            return ""  # nothing, or something of a secret
+        return _clean(spot.replacement.old[:MAX_REPLACED_CHARS])
+
+    @property
     def words(self) -> list[WordSwap]:
         """Names that the user's edits here replaced, newest first."""
         newest: list[WordSwap] = []

@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+from completiond.complete.context.other_files import OtherFiles
 from completiond.complete.dictionary import Dictionary, DocumentKey
 from completiond.complete.request import DictionaryState, LineEdit
 from completiond.complete.workspace_files import find_files, read_lines
@@ -37,12 +38,16 @@ class OpenDocuments:
         guard: Guard,
         workspace: Sequence[str] = (),
         clock: Callable[[], float] = time.monotonic,
+        others: OtherFiles | None = None,
     ) -> None:
-        """``workspace``: globs of files in a client's folders that are drafted from without being open."""
+        """``workspace``: globs of files in a client's folders that are drafted from without being open. ``others`` is
+        told of what is open.
+        """
         self._dictionary = dictionary
         self._workspace = workspace
         self._unread: dict[str, Iterator[Path | None]] = {}
         self._guard = guard
+        self._others = others
         self._clock = clock
         self._paths: dict[DocumentKey, str] = {}
         self._excluded: set[DocumentKey] = set()
@@ -65,6 +70,8 @@ class OpenDocuments:
         self._paths[key] = path
         if self._allows(key):
             self._dictionary.open(key, lines)
+            if self._others is not None and not key[1].startswith(WORKSPACE):
+                self._others.open(key, path)
 
     def read_next(self, client_id: str) -> bool:
         """Read one more file or folder of the workspace; False when none is left, or no room in the dictionary."""
@@ -90,12 +97,14 @@ class OpenDocuments:
         """Follow changes of a document, in order."""
         self.check(key[0])
         self._dictionary.edit(key, edits)
+        if self._others is not None:
+            self._others.edit(key, edits)
 
     def close(self, key: DocumentKey) -> None:
         """Forget a document."""
         self._paths.pop(key, None)
         self._excluded.discard(key)
-        self._dictionary.close(key)
+        self._leave_out(key)
 
     def set_folders(
         self, client_id: str, folders: Sequence[str], workspace: Sequence[Sequence[str]] | None = None
@@ -106,6 +115,8 @@ class OpenDocuments:
         """
         globs = [self._workspace] * len(folders) if workspace is None else workspace
         self._guard.set_folders(client_id, folders)
+        if self._others is not None:
+            self._others.forget_choices(client_id)
         for key in self._keys(client_id):
             if key[1].startswith(WORKSPACE):
                 self.close(key)
@@ -151,5 +162,10 @@ class OpenDocuments:
             self._excluded.discard(key)
             return True
         self._excluded.add(key)
-        self._dictionary.close(key)
+        self._leave_out(key)
         return False
+
+    def _leave_out(self, key: DocumentKey) -> None:
+        self._dictionary.close(key)
+        if self._others is not None:
+            self._others.close(key)

@@ -24,10 +24,11 @@ they are read again with every key, or it goes on as if the last keys had not be
 
 @dataclass(frozen=True, slots=True)
 class PromptBudget:
-    """Most tokens of text before and after the cursor."""
+    """Most tokens of text before and after the cursor, and of what is told of other files."""
 
     prefix_tokens: int
     suffix_tokens: int
+    context_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def build_prompt(
     """Prefix-suffix-middle, suffix-first or prefix-only, as the vocabulary allows.
 
     ``prefix`` and ``suffix`` are the document's text on both sides of the cursor with line ends ``\\n``. ``context`` of
-    other files comes first, and is not part of ``budget``. ``take_back`` leaves out tokens before the cursor.
+    other files comes first; it was made to fit already. ``take_back`` leaves out tokens before the cursor.
     """
     encode = tokenizer.encode_inside if context.inside else tokenizer.encode
     prefix_ids, taken_back = _window_before(prefix, tokenizer, encode, budget.prefix_tokens), ""

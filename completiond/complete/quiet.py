@@ -38,7 +38,11 @@ class QuietMoment:
     def plan(self, request: CompletionRequest, completion: Completion) -> None:
         """``request`` was answered with ``completion``. What was planned before is dropped."""
         self.drop()
-        if not request.document_id or not (_is_to_read(completion) or completion.text):
+        if (
+            not request.document_id
+            or request.avoided_ids is not None
+            or not (_is_to_read(completion) or completion.text)
+        ):
             return
         self._planned = request
         loop = asyncio.get_running_loop()

@@ -86,7 +86,8 @@ class Recent:
             raise
         finally:
             ended_s = self._clock()
-            self._ended.append((ended_s, replace(one, took_ms=round((ended_s - came_s) * 1e3, 1))))
+            if request.avoided_ids is None:  # else it is a part of another request
+                self._ended.append((ended_s, replace(one, took_ms=round((ended_s - came_s) * 1e3, 1))))
 
 
 def _answered(one: RecentRequest, completion: Completion) -> RecentRequest:

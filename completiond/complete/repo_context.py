@@ -10,7 +10,7 @@ from completiond.complete.families import FimTokens
 from completiond.complete.repo_format import FILENAME_FORMATS, RepoFormat, find_repo_format
 from completiond.complete.tokens import CHARS_PER_TOKEN, TextTokenizer
 
-__all__ = ["NO_CONTEXT", "ContextFile", "RepoContext", "build_context"]
+__all__ = ["NO_CONTEXT", "ContextFile", "RepoContext", "build_context", "shown_name"]
 
 MAX_NAME_CHARS = 256
 """Of a path, the end is what tells files apart."""
@@ -56,8 +56,10 @@ def build_context(
     form = repo.format
     separator = [] if repo.separator_id is None else [repo.separator_id]
     opening, closing = ([], separator) if form.is_closed else (separator, [])
-    head = [] if repo.repo_id is None else [repo.repo_id, *tokenizer.encode_inside(_name(repo_name) + form.repo_tail)]
-    current = tokenizer.encode_inside(form.current_head.format(path=_name(path)))
+    head = (
+        [] if repo.repo_id is None else [repo.repo_id, *tokenizer.encode_inside(shown_name(repo_name) + form.repo_tail)]
+    )
+    current = tokenizer.encode_inside(form.current_head.format(path=shown_name(path)))
     room = max_tokens - len(head) - len(opening) - len(current) - len(closing)
     # Where the context is text of the fill, it begins as the model's text does; all else is text inside a text.
     encode = tokenizer.encode if form.inside == "all" else tokenizer.encode_inside
@@ -82,7 +84,7 @@ def _file_ids(
     file: ContextFile, form: RepoFormat, encode: Callable[[str], list[int]], tokenizer: TextTokenizer, max_tokens: int
 ) -> tuple[list[int], bool]:
     """The tokens of as many of its lines as fit, with what stands around them, and whether that is all of it."""
-    head = form.head.format(path=_name(file.path))
+    head = form.head.format(path=shown_name(file.path))
     text = file.text[: max(0, max_tokens) * CHARS_PER_TOKEN]
     ids = encode(head + text + form.tail)
     if len(ids) <= max_tokens:
@@ -99,6 +101,6 @@ def _file_ids(
     return [], False
 
 
-def _name(name: str) -> str:
-    """``name`` in one line, of characters that can be seen."""
+def shown_name(name: str) -> str:
+    """The end of ``name`` in one line, of characters that can be seen."""
     return "".join(char if char.isprintable() else "?" for char in name[-MAX_NAME_CHARS:])

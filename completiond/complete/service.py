@@ -129,10 +129,8 @@ class LocalService:
 
     def stream(self, request: CompletionRequest) -> AsyncGenerator[Chunk | Completion, None]:
         """See Service.stream."""
-        if request.avoided_ids is not None:
-            return self._stream(request)  # part of another request
-        folders, is_loading = self._folders.get(request.client_id, ()), self._state.phase == "loading"
-        return self._recent.follow(request, self._stream(request), folders, is_loading)
+        folders = self._folders.get(request.client_id, ())
+        return self._recent.follow(request, self._stream(request), folders, self._state.phase == "loading")
 
     async def _stream(self, request: CompletionRequest) -> AsyncGenerator[Chunk | Completion, None]:
         self.ensure_loading()
@@ -161,14 +159,13 @@ class LocalService:
             if request.in_lines:
                 assert self._loop is not None, "start() comes first"
                 policy = self._completer.policy if self._completer else None
-                after_s = deadline_ms(request.settings or self._config, policy) / 1e3
-                deadline = self._loop.call_later(after_s, self._answers.hurry, stream)
+                after_ms = deadline_ms(request.settings or self._config, policy)
+                deadline = self._loop.call_later(after_ms / 1e3, self._answers.hurry, stream)
             if older is not None:
                 self._answers.leave(older)  # not before the newer one had a chance to go on with its answer
             async with contextlib.aclosing(stream.items()) as items:
                 async for item in items:
-                    is_whole = isinstance(item, Completion) and item.stop_reason != "deadline"
-                    if isinstance(item, Completion) and is_whole and request.avoided_ids is None:
+                    if isinstance(item, Completion) and item.stop_reason != "deadline":
                         self._quiet.plan(request, item)
                     yield item
         finally:
@@ -188,8 +185,8 @@ class LocalService:
 
     async def alternatives(self, request: CompletionRequest, first: Completion) -> Sequence[Completion]:
         """See Service.alternatives."""
-        settings = self._with_settings(request).settings or self._config
-        return await alternatives(self.complete, request, first, settings.completion.alternatives - 1)
+        wanted = (self._with_settings(request).settings or self._config).completion.alternatives
+        return await alternatives(self.complete, request, first, wanted - 1)
 
     def forget_client(self, client_id: str) -> None:
         """See Service.forget_client."""
@@ -370,7 +367,7 @@ class LocalService:
             log.error("%s", error)
             self._failure = type(error)(error.message, error.advice)  # a traceback would hold what had been loaded
             self._set_state(ServiceState("failed", 0.0, str(error), self._config.model.name))
-        except Exception as error:  # a defect of ours must show in status, not end the thread silently
+        except Exception as error:  # a defect of ours must show in status
             log.exception("loading failed")
             self._failure = NotReadyError(
                 f"Loading {self._config.model.name} failed: {type(error).__name__}: {error}.", "See the daemon's log."
@@ -382,12 +379,11 @@ class LocalService:
                 completer.documents.set_folders(client_id, folders, self._workspaces.get(client_id))
                 self._read_workspace(client_id)
             self._completer = completer
-            target = completer.target
+            target, given_up = completer.target, completer.memory.given_up if completer.memory else ()
             log.info("Ready: %s, %s on %s", self._config.model.name, target.dtype_name, target.device)
-            given_up = completer.memory.given_up if completer.memory else ()
             self._set_state(ServiceState(
-                "ready", 1.0, "ready", self._config.model.name, str(target.device), target.dtype_name,
-                completer.fim_name, given_up,
+                "ready", 1.0, "ready", self._config.model.name, str(target.device), target.dtype_name, completer.fim_name,
+                given_up,
             ))  # fmt: skip
 
     def _progress(self, share: float, what: str) -> None:

@@ -83,13 +83,20 @@ class ModelConfig(Section):
 
 
 class PromptConfig(Section):
-    """How much of the file around the cursor the model reads."""
+    """How much the model reads: of the file around the cursor, and of others."""
 
     prefix_tokens: Annotated[int, Repository.LOWER, Reload.LIVE] = Field(
         768, ge=16, le=65536, description="Most tokens of text before the cursor."
     )
     suffix_tokens: Annotated[int, Repository.LOWER, Reload.LIVE] = Field(
         256, ge=0, le=65536, description="Most tokens of text behind the cursor."
+    )
+    context_tokens: Annotated[int, Repository.LOWER, Reload.LIVE] = Field(
+        0,
+        ge=0,
+        le=65536,
+        description="Most tokens of what other open files have to say: definitions of what is used, similar lines,"
+        " recent edits; 0: nothing.",
     )
     max_read_ms: Annotated[int, Repository.LIMIT, Reload.LIVE] = Field(
         2000,

@@ -30,6 +30,10 @@ class Guard:
         """Paths that the client's exclusions are relative to."""
         self._folders[client_id] = tuple(map(Path, folders))
 
+    def folders(self, client_id: str) -> tuple[Path, ...]:
+        """What was set for the client."""
+        return self._folders.get(client_id, ())
+
     def forget(self, client_id: str) -> None:
         """The client has gone."""
         self._folders.pop(client_id, None)

@@ -35,6 +35,22 @@ def test_as_much_is_read_as_can_be_read_in_time_but_never_nothing(max_read_ms: f
     assert (len(prompt.prefix_ids), len(prompt.suffix_ids)) == (800 * share, 160 * share)
 
 
+@pytest.mark.parametrize(
+    ("max_read_ms", "share", "context"), [(14600, 1.0, 500), (14599, 960 / 1460, 0), (9599, 480 / 1460, 0)]
+)
+def test_other_files_are_given_up_before_the_text_around_the_cursor(
+    max_read_ms: float, share: float, context: int
+) -> None:
+    def with_context(budget: PromptBudget) -> Prompt:
+        prompt = build(budget)
+        return replace(prompt, token_ids=(*range(budget.context_tokens), *prompt.token_ids))
+
+    most = replace(MOST, context_tokens=500)
+    prompt = fit_prompt(with_context, most, lambda prompt: len(prompt.token_ids), ReadingTime(10.0), max_read_ms)
+    assert prompt.context_share == pytest.approx(share)
+    assert len(prompt.token_ids) - len(prompt.prefix_ids) - len(prompt.suffix_ids) == context
+
+
 def test_who_does_not_stay_has_all_read_at_once() -> None:
     completer, _ = completer_for()
     assert run(completer, replace(REQUEST, may_read_less=False)).context_share == 1.0

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from completiond.complete.completer import Completer
 from completiond.complete.request import Completion, CompletionRequest, LineEdit
+from completiond.complete.written import Written
 from completiond.config import CacheConfig, CompletionConfig, Config, ModelConfig, PromptConfig, SpecConfig
 from completiond.engine.load import LoadedModel, load_model
 from completiond.engine.sampling_params import SamplingParams
@@ -34,6 +35,14 @@ CONFIG = Config(
 )
 
 
+WITH_CONTEXT = CONFIG.model_copy(
+    update={
+        "model": ModelConfig(device="cpu", context_tokens=480),
+        "prompt": CONFIG.prompt.model_copy(update={"context_tokens": 200}),
+    }
+)
+
+
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
     folder = tmp_path_factory.mktemp("same")
@@ -44,14 +53,15 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
 class Session:
     """One editor with two documents; ``completer`` goes on through all of it."""
 
-    def __init__(self, model: LoadedModel, temperature: float) -> None:
+    def __init__(self, model: LoadedModel, temperature: float, config: Config = CONFIG) -> None:
         self.model = model
-        self.completer = Completer(model, CONFIG)
+        self.config = config
+        self.completer = Completer(model, config)
         self.sampling = SamplingParams(temperature=temperature, seed=3)
         self.texts = {KEY: "".join(LINES[:3]), OTHER: "".join(LINES[3:])}
         self.key, self.cursor = KEY, len(self.texts[KEY])
         for key, text in self.texts.items():
-            self.completer.documents.open(key, text.split("\n"), "")
+            self.completer.documents.open(key, text.split("\n"), key[1])
 
     def replace(self, begin: int, end: int, new: str) -> None:
         """As an editor says it: whole lines."""
@@ -88,9 +98,12 @@ class Session:
                 pieces.close()
 
     def fresh(self) -> Completion:
-        *_, completion = Completer(self.model, CONFIG).run(
-            replace(self.request(), client_id="", document_id="", drafter="none"), time.perf_counter()
-        )
+        """What is told of other files was chosen when the cursor was elsewhere: that is part of what is asked."""
+        completer = Completer(self.model, self.config)
+        request = replace(self.request(), client_id="", document_id="", drafter="none")
+        choice = self.completer.others.kept(self.key)
+        prompt = completer.prompt(request, self.config.completion.max_tokens, True, may_take_back=True, choice=choice)
+        *_, completion = completer.run(request, time.perf_counter(), Written(prompt))
         assert isinstance(completion, Completion)
         return completion
 
@@ -124,6 +137,12 @@ def test_the_answer_is_that_of_a_process_that_has_just_begun(model: LoadedModel,
     check_session(Session(model, temperature), seed)
 
 
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=st.integers(0, 10**9), temperature=st.sampled_from([0.0, 0.0, 0.8]))
+def test_so_it_is_with_what_other_files_say(model: LoadedModel, seed: int, temperature: float) -> None:
+    check_session(Session(model, temperature, WITH_CONTEXT), seed)
+
+
 def check_session(session: Session, seed: int) -> None:
     numbers = random.Random(seed)
     for _ in range(12):
@@ -134,6 +153,18 @@ def check_session(session: Session, seed: int) -> None:
         assert ours is not None
         assert (ours.text, ours.token_ids) == (expected.text, expected.token_ids)
         assert (ours.stop_reason, ours.prompt_tokens) == (expected.stop_reason, expected.prompt_tokens)
+
+
+def test_the_test_tells_of_other_files(model: LoadedModel) -> None:
+    session, numbers = Session(model, 0.0, WITH_CONTEXT), random.Random(1)
+    told: set[str] = set()
+    for _ in range(60):
+        step(session, numbers)
+        session.answer()
+        choice = session.completer.others.kept(session.key)
+        assert choice is not None
+        told.update(piece.kind for piece in choice.pieces)
+    assert told >= {"deleted", "edit", "similar"}
 
 
 def test_the_test_has_something_to_find(model: LoadedModel) -> None:

@@ -27,8 +27,9 @@ from completiond.exclude.exclusions import Exclusions
 from completiond.exclude.guard import Guard
 
 ANY_REPOSITORY_MAY = {
-    "prompt.prefix_tokens", "prompt.suffix_tokens", "prompt.max_read_ms", "completion.enabled",
-    "completion.disabled_languages", "completion.max_tokens", "cache.results", "cache.ahead", "exclude.globs",
+    "prompt.prefix_tokens", "prompt.suffix_tokens", "prompt.context_tokens", "prompt.max_read_ms", "completion.enabled",
+    "completion.disabled_languages", "completion.max_tokens", "completion.multiline", "completion.in_comments",
+    "completion.in_strings", "completion.alternatives", "cache.results", "cache.ahead", "exclude.globs",
     "exclude.gitignore",
 }  # fmt: skip
 A_TRUSTED_ONE_MAY = ANY_REPOSITORY_MAY | {"completion.deadline_ms", "spec.workspace"}
@@ -324,7 +325,12 @@ def test_no_value_widens(allow: Any, name: tuple[str, str], users: Any, reposito
 
 def is_no_wider(setting: Setting, value: Value, users: Value) -> bool:
     """Written out, setting by setting, from what they mean."""
-    if str(setting) in ("prompt.prefix_tokens", "prompt.suffix_tokens", "completion.max_tokens"):
+    if str(setting) in (
+        "prompt.prefix_tokens",
+        "prompt.suffix_tokens",
+        "prompt.context_tokens",
+        "completion.max_tokens",
+    ):
         return isinstance(value, int) and isinstance(users, int) and value <= users
     if str(setting) == "prompt.max_read_ms":
         return isinstance(value, int) and isinstance(users, int) and (not users or 0 < value <= users)
