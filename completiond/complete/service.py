@@ -382,8 +382,8 @@ class LocalService:
             target, given_up = completer.target, completer.memory.given_up if completer.memory else ()
             log.info("Ready: %s, %s on %s", self._config.model.name, target.dtype_name, target.device)
             self._set_state(ServiceState(
-                "ready", 1.0, "ready", self._config.model.name, str(target.device), target.dtype_name, completer.fim_name,
-                given_up,
+                "ready", 1.0, "ready", self._config.model.name, str(target.device), target.dtype_name,
+                completer.fim_name, given_up,
             ))  # fmt: skip
 
     def _progress(self, share: float, what: str) -> None:
