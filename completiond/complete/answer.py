@@ -36,6 +36,7 @@ class Answer:
         self.logprobs: list[float] = []
         self._text = ""
         self._end: int | None = None
+        self._fallback: int | None = None
         self._safe = 0
         self._shown = 0
         self._is_closed = False
@@ -50,7 +51,7 @@ class Answer:
         self._pieces.append(piece)
         self._text += piece
         verdict = check(self._text, self._place)
-        self._end, self._safe = verdict.end, max(self._safe, verdict.safe)
+        self._end, self._safe, self._fallback = verdict.end, max(self._safe, verdict.safe), verdict.fallback
         return verdict.reason if verdict.end is not None else None
 
     def take_known(
@@ -76,6 +77,7 @@ class Answer:
             return UNCERTAIN
         if self._place.single_line or (end := sure_end(self._pieces, self.logprobs, self._place)) is None:
             return None
+        end = end if self._fallback is None else min(end, self._fallback)
         if self._end is not None and self._end <= end:
             return None
         self._end, self._safe = end, min(self._safe, end)

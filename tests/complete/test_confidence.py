@@ -73,6 +73,20 @@ def test_a_gap_in_a_line_is_not_judged_by_lines() -> None:
     assert answer.attribute(0, "model", [UNSURE] * 3) is None
 
 
+def test_an_unsure_answer_ends_where_it_may_have_ended_before() -> None:
+    tokenizer = TextTokenizer(fake_tokenizer(), {"eos_token_id": EOS}, PADDED_VOCAB_SIZE)
+    answer = Answer(tokenizer, place_of("def f():\n    §\n        return 1\n"))
+    written = "if x:\n        y\n    else:\n        z\n    w"
+    for token_id in bytes_of(written):
+        assert answer.push(token_id) is None
+
+    assert (
+        answer.attribute(0, "model", [UNSURE] * len("if x:\n") + [SURE] * (len(written) - len("if x:\n"))) == "unsure"
+    )
+    answer.close("unsure")
+    assert answer.text == "if x:"
+
+
 def says_with(answer: str, unsure: str) -> Completer:
     """One whose model is torn between two tokens at each letter of ``unsure``, once that begins."""
     ids, begin = bytes_of(answer), len(bytes_of(answer.partition(unsure)[0]))
