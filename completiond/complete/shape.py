@@ -37,6 +37,8 @@ class Shape:
         """The first line, as it was given out, with its end."""
         self._margin: str | None = "" if self._is_blank_left else None
         """A line's margin as far as it came, or None behind it."""
+        self._own_margin: str | None = None
+        """What the first line that begins anew is indented by, whatever the model wrote."""
         self._is_second = True
 
     def push(self, piece: str) -> str:
@@ -69,8 +71,9 @@ class Shape:
         if self._is_blank_left and len(self._dropped) < len(self._place.left):
             self._surplus = self._dropped
         piece = piece[max((len(one) for one in self._repetitions if piece.startswith(one)), default=0) :]
-        if self._needs_line_end and (blanks := re.match(r"[ ]{2,}|[ ]*\t+", piece)):
-            piece = "\n" + _block_margin(self._place) + piece[blanks.end() :]
+        if self._needs_line_end and re.match(r"[ ]{2}|[ ]*\t", piece):
+            self._own_margin = _block_margin(self._place)
+            piece = "\n" + piece
         return piece
 
     def _add(self, char: str) -> str:
@@ -81,6 +84,8 @@ class Shape:
         margin, self._margin = self._margin, "" if char == "\n" else None
         if margin is None or char == "\n":
             text = (margin or "") + char
+        elif self._own_margin is not None:
+            text, self._own_margin = self._own_margin + char, None
         else:
             text = as_indented(self._without_surplus(margin), self._place.indent_unit) + char
         if not self._line.endswith("\n"):

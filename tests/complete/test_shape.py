@@ -57,6 +57,7 @@ def test_a_text_is_brought_into_the_form_of_its_place(text: str, written: str, e
 def test_the_margin_of_a_line_that_was_not_begun_begins_it() -> None:
     assert shaped("    if a:\n        b\n    else:§\n", '        return "c"\n', 100) == '\n        return "c"\n'
     assert shaped("    if a:\n        b\n    else:§\n", '         return "c"\n', 100) == '\n        return "c"\n'
+    assert shaped("    if a:\n        b\n    else:§\n", '         return "c"\n', 8) == '\n        return "c"\n'
     assert shaped("  if a:\n    b\n  else:§\n", "  c\n", 100) == "\n    c\n"
     assert shaped("for {\n\tif a {§\n", "\tc\n", 100) == "\n\t\tc\n"
     assert shaped("    else:§\n", " x = 1", 100) == " x = 1"
