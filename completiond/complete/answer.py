@@ -11,8 +11,12 @@ from completiond.complete.request import Chunk, Span
 from completiond.complete.shape import Shape
 from completiond.complete.stops import check, finish
 from completiond.complete.tokens import TextTokenizer
+from completiond.exclude.mask import MASK
 
-__all__ = ["UNCERTAIN", "Answer"]
+__all__ = ["HIDDEN", "UNCERTAIN", "Answer"]
+
+HIDDEN: Final = "secret"
+"""That of one that would have had what a model reads in the place of secrets."""
 
 UNCERTAIN: Final = "confidence"
 """The stop reason of an answer that is not shown because the model was not sure of it."""
@@ -51,7 +55,12 @@ class Answer:
         self._pieces.append(piece)
         self._text += piece
         verdict = check(self._text, self._place)
-        self._end, self._safe, self._fallback = verdict.end, max(self._safe, verdict.safe), verdict.fallback
+        if (masked := self._text.find(MASK * 4)) >= 0 and not self._place.has_masks:
+            # A secret was hidden from the model, and it writes what it has read in its place.
+            self._end, self._fallback = masked, None
+            return HIDDEN
+        safe = min(verdict.safe, len(self._text.rstrip(MASK)))
+        self._end, self._safe, self._fallback = verdict.end, max(self._safe, safe), verdict.fallback
         return verdict.reason if verdict.end is not None else None
 
     def take_known(

@@ -13,7 +13,7 @@ from completiond.cache.kv import KVCache, SequenceCache
 from completiond.cache.shift import SuffixShift
 from completiond.cache.tree import PrefixTree
 from completiond.complete.alternatives import Avoiding
-from completiond.complete.answer import UNCERTAIN, Answer
+from completiond.complete.answer import HIDDEN, UNCERTAIN, Answer
 from completiond.complete.context.other_files import Choice, OtherFiles
 from completiond.complete.context.place import ContextPlace
 from completiond.complete.context_budget import ReadingTime, fit_prompt
@@ -263,7 +263,7 @@ class Completer:
             if stop_reason is not None:
                 break
         decisions = self.policy.take_decisions() if self.policy and request.explain else []
-        ended = stop_reason if stop_reason and (answer.text or stop_reason == UNCERTAIN) else "empty"
+        ended = stop_reason if stop_reason and (answer.text or stop_reason in (HIDDEN, UNCERTAIN)) else "empty"
         yield self._completion(answer, answer.text, prompt, figures, ended, line_end, decisions)
 
     def _answer(self, place: Place, prompt: Prompt, min_confidence: float) -> Answer:

@@ -18,6 +18,8 @@ def check_gap(text: str, place: Place) -> Verdict:
     where it writes what already stands right of the cursor.
     """
     line, newline, _ = text.partition("\n")
+    if place.closes_bracket and not place.left.strip():
+        return Verdict(0, "line", 0)  # nothing is glued to a bracket that stands in its own line
     if place.closes:
         if (end := _where_closed(line, place)) is not None:
             return Verdict(end, "suffix", 0)
@@ -29,7 +31,15 @@ def check_gap(text: str, place: Place) -> Verdict:
     if (end := _where_met(line, place.right.strip())) is not None:
         return Verdict(end, "suffix", 0)
     # A line that passes by the words to its right was not written to stand before them.
-    return Verdict(0 if any(char.isalnum() for char in place.right) else len(line), "line", 0)
+    if any(char.isalnum() for char in place.right):
+        return Verdict(0, "line", 0)
+    return Verdict(len(line.rstrip()) - _num_common_end(line.rstrip(), place.right.rstrip()), "line", 0)
+
+
+def _num_common_end(line: str, right: str) -> int:
+    """Characters that both end with."""
+    pairs = enumerate(zip(reversed(line), reversed(right), strict=False))
+    return next((count for count, (one, other) in pairs if one != other), min(len(line), len(right)))
 
 
 def whole_items(line: str, place: Place) -> str:

@@ -39,6 +39,7 @@ _ENDS: Final = {
 
 _SILENCE: Final = {
     "empty": "The model wrote nothing worth showing, or only what stands there already.",
+    "secret": "The model wrote asterisks, which it reads in the place of secrets.",
     "confidence": "The model was less sure of the first line than completion.min_confidence wants; a lower value shows"
     " more, and more that is wrong.",
     f"{OFF}completion.enabled": f"Suggestions are turned off; {_ORIGIN}.",

@@ -61,7 +61,7 @@ def with_shape(text: str) -> Iterator[SecretSpan]:
             continue
         for found in pattern.finditer(text):
             start, value = found.start(), found[0]
-            if (start and text[start - 1].isalnum()) or is_template(value) or len(set(value)) < 8:
+            if (start and text[start - 1].isalnum()) or (is_template(value) and len(value) < 40) or len(set(value)) < 8:
                 continue
             # ``sk-`` also begins CSS classes.
             if sum(map(str.isdigit, value)) >= (4 if kind == "openai_key" else 1) or kind == "jwt":

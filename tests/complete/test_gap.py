@@ -51,6 +51,10 @@ from tests.complete.showing import place_of, reason, shown
         # Nothing stands before a whole line.
         ("§    orders = []", "    return", ""),
         ("    §orders = []", "return", ""),
+        ("§}", "    b()\n", ""),
+        ("    §});", "b()\n", ""),
+        # What the line to the right ends with is not written twice.
+        ('raise KeyError(f"no item §{}")', 'found")\n', "found"),
         # A line that has nothing to do with the words to the right replaces them: it is not shown.
         ("self.col§ = colno", "umn = STRING.match(self.doc)\n    return 1\n", ""),
         ("    Patterns are§ shell style:", " case-insensitive.\n", ""),

@@ -85,3 +85,12 @@ def test_an_answer_that_is_not_shown_takes_no_pass_behind_its_first_line() -> No
     unsure = answer(completer("a = 1\n    beta = 2\n", 0.7), "def f():\n    §\n", min_confidence=75)
 
     assert unsure.passes <= len("a = 1\n")
+
+
+def test_what_a_model_reads_in_the_place_of_secrets_is_not_suggested() -> None:
+    model = completer('f("********")\n')
+
+    hidden = answer(completer("********"), "f('§')\n")
+    assert (hidden.text, hidden.token_ids, hidden.stop_reason) == ("", (), "secret")
+    assert answer(model, "x = 1\ny = §\n").text == 'f("'
+    assert answer(model, "# ********\ny = §\n").text == 'f("********")', "the text has such rows itself"
