@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from completiond.complete.indentation import DEFAULT_UNIT, as_indented, margin_of
-from completiond.complete.layout import indent_columns, is_telling, opens
+from completiond.complete.layout import CLOSERS, indent_columns, is_telling, opens
 from completiond.complete.place import Place
 
 __all__ = ["Shape"]
@@ -37,6 +37,7 @@ class Shape:
         """The first line, as it was given out, with its end."""
         self._margin: str | None = "" if self._is_blank_left else None
         """A line's margin as far as it came, or None behind it."""
+        self._least_margin = _least_margin(place)
         self._own_margin: str | None = None
         """What the first line that begins anew is indented by, whatever the model wrote."""
         self._is_second = True
@@ -86,6 +87,8 @@ class Shape:
             text = (margin or "") + char
         elif self._own_margin is not None:
             text, self._own_margin = self._own_margin + char, None
+        elif not self._line and margin and char not in CLOSERS:
+            text = max(as_indented(margin, self._place.indent_unit), self._least_margin, key=indent_columns) + char
         else:
             text = as_indented(self._without_surplus(margin), self._place.indent_unit) + char
         if not self._line.endswith("\n"):
@@ -113,6 +116,13 @@ def _needs_line_end(place: Place) -> bool:
 def _block_margin(place: Place) -> str:
     """The margin of lines inside what the cursor's line opens: its own, and one step."""
     return margin_of(place.left) + (place.indent_unit or DEFAULT_UNIT)
+
+
+def _least_margin(place: Place) -> str:
+    """Of the first line of a block, on a line where nothing stands yet: one step more than its head has."""
+    if place.left or not place.above.endswith((":", "{")):
+        return ""
+    return margin_of(place.above) + (place.indent_unit or DEFAULT_UNIT)
 
 
 def _repetitions(left: str) -> Iterator[str]:

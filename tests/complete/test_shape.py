@@ -46,6 +46,11 @@ def in_pieces(place: Place, pieces: list[str]) -> str:
         pytest.param('E = New("alpha: §")\n', "alpha: no queen", "no queen", id="what stands left of the cursor"),
         pytest.param('E = New("alpha: §")\n', "alp", "alp", id="a beginning of what stands left of the cursor"),
         pytest.param('E = New("alpha: §")\n', "alphabet", "alphabet", id="another word"),
+        pytest.param(
+            "class A {\n  f() {\n§\n  }\n}\n", "  return 1;\n", "    return 1;\n", id="no deeper than the block's head"
+        ),
+        pytest.param("class A {\n  f() {\n§\n", "  }\n", "  }\n", id="the end of the block"),
+        pytest.param("def f():\n§", "g()\n", "g()\n", id="outside of the block"),
         pytest.param("total§", "total + 1", "total + 1", id="a word that goes on"),
         pytest.param("x = 1§", "1", "1", id="too short to be called a repetition"),
     ],
