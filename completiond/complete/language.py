@@ -35,7 +35,7 @@ def why_off(request: CompletionRequest, settings: Config) -> str | None:
     wanted = settings.completion
     if not wanted.enabled:
         return f"{OFF}completion.enabled"
-    if wanted.disabled_languages and language_of(request) in wanted.disabled_languages:
+    if wanted.disabled_languages and language_of(request).lower() in map(str.lower, wanted.disabled_languages):
         return f"{OFF}completion.disabled_languages"
     if wanted.in_comments and wanted.in_strings:
         return None

@@ -72,6 +72,13 @@ def test_comments_and_strings_are_left_alone_where_that_is_wanted() -> None:
     assert answer(model, "x = §\n", "a.py", in_comments=False, in_strings=False).text == "word"
 
 
+@pytest.mark.parametrize("name", ["python", "Python"])
+def test_a_language_without_suggestions_may_be_written_large(name: str) -> None:
+    off = answer(completer("1"), "x = §\n", "a.py", disabled_languages=(name,))
+
+    assert (off.text, off.stop_reason) == ("", "off: completion.disabled_languages")
+
+
 def test_an_answer_is_shown_only_if_the_model_is_as_sure_of_it_as_it_should_be() -> None:
     for text, written in (("def f():\n    §\n", "alpha = 1\n    beta = 2\n"), ("f(§)\n", "alpha"), ("x = §\n", "1")):
         sure = answer(completer(written, 0.8), text, min_confidence=75)
