@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from completiond.commands.errors import reports_errors
-from completiond.config.problem import Origin, shown, shown_path
+from completiond.config.permission import Repository
+from completiond.config.problem import Origin, shown_path
 from completiond.config.repository_file import MAX_FILE_BYTES
 from completiond.config.repository_rules import REPOSITORY_FILE
+from completiond.config.setting import all_settings
 from completiond.config.toml_file import read_toml
 from completiond.config.trust import TrustStore, digest_of
 from completiond.errors import ConfigError, UsageError
@@ -54,5 +58,8 @@ def trust(
         raise UsageError(f"There is no settings file {shown_path(path)}.", "Name the folder that has one.")
     store.trust(real, file.content)
     typer.echo(f"{shown_path(path)} is trusted as it is now:")
-    for section, values in file.values.items():
-        typer.echo(f"  {shown(section)}: {shown(values)}")
+    for setting in all_settings().values():
+        section = file.values.get(setting.section)
+        if setting.repository is Repository.TRUSTED and isinstance(section, Mapping) and setting.key in section:
+            typer.echo(f"  {setting} = {json.dumps(section[setting.key], default=str)}")  # all of it, in ASCII
+    typer.echo("  All else in it narrows what you set, or is ignored: see `completiond config show --origin`.")

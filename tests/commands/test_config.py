@@ -103,7 +103,10 @@ def test_trust_lists_and_revokes(run: Run, repo: Path) -> None:
     assert "needs your trust" in run("config", "check").stderr
     done = run("trust", repo)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f'{file} is trusted as it is now:\n  "completion": {{"deadline_ms": 900}}\n'
+    assert done.stdout == (
+        f"{file} is trusted as it is now:\n  completion.deadline_ms = 900\n"
+        "  All else in it narrows what you set, or is ignored: see `completiond config show --origin`.\n"
+    )
     assert run("config", "check").returncode == 0
     assert f"deadline_ms = 900  # {file}:2" in run("config", "show", "--origin", repo).stdout
     assert run("trust", "--list").stdout == f"{repo}\n"
