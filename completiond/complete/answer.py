@@ -28,12 +28,17 @@ class Answer:
     ``sources``: who guessed each token. ``logprobs``: how sure the model was of it (confidence.py).
     """
 
-    def __init__(self, tokenizer: TextTokenizer, place: Place, min_confidence: float = 0.0) -> None:
-        """``min_confidence``: 0.0 to 1.0, of the first line; nothing is shown where the model is less sure of it."""
+    def __init__(
+        self, tokenizer: TextTokenizer, place: Place, min_confidence: float = 0.0, is_masked: bool = False
+    ) -> None:
+        """``min_confidence``: 0.0 to 1.0, of the first line; nothing is shown where the model is less sure of it.
+        ``is_masked``: the model has read asterisks in the place of secrets.
+        """
         self._stop_ids = tokenizer.stop_ids
         self._stream = tokenizer.stream()
         self._place = place
         self._min_confidence = min_confidence
+        self._is_masked = is_masked
         self._shape = Shape(place)
         self._pieces: list[str] = []
         self.sources: list[str] = []
@@ -55,11 +60,11 @@ class Answer:
         self._pieces.append(piece)
         self._text += piece
         verdict = check(self._text, self._place)
-        if (masked := self._text.find(MASK * 4)) >= 0 and not self._place.has_masks:
-            # A secret was hidden from the model, and it writes what it has read in its place.
+        if self._is_masked and (masked := self._text.find(MASK * 4)) >= 0:
+            # It writes what it has read in a secret's place. Where nothing was hidden, a comment may have such a row.
             self._end, self._fallback = masked, None
             return HIDDEN
-        safe = min(verdict.safe, len(self._text.rstrip(MASK)))
+        safe = min(verdict.safe, len(self._text.rstrip(MASK))) if self._is_masked else verdict.safe
         self._end, self._safe, self._fallback = verdict.end, max(self._safe, safe), verdict.fallback
         return verdict.reason if verdict.end is not None else None
 
@@ -72,6 +77,7 @@ class Answer:
             reason = self.push(token_id)
         self.sources = list(sources[: len(self._pieces)])
         self.logprobs = list(logprobs[: len(self._pieces)])
+        reason = self._doubt() or reason
         return "length" if reason is None and len(token_ids) >= max_tokens else reason
 
     def attribute(self, accepted: int, source: str, logprobs: Sequence[float] = ()) -> str | None:
@@ -82,12 +88,17 @@ class Answer:
         new = len(self._pieces) - len(self.sources)
         self.sources += [source if i < accepted else "model" for i in range(new)]
         self.logprobs += logprobs
+        return self._doubt()
+
+    def _doubt(self) -> str | None:
+        """Why the answer ends because of what the model is not sure of, if it does; then it ends there."""
         if self.is_uncertain:
             return UNCERTAIN
         if self._place.single_line or (end := sure_end(self._pieces, self.logprobs, self._place)) is None:
             return None
-        end = end if self._fallback is None else min(end, self._fallback)
-        if self._end is not None and self._end <= end:
+        end = len(self._text[: end if self._fallback is None else min(end, self._fallback)].rstrip())
+        # A rule that ended it at the same place may have done so on tokens that plain decoding would not have seen.
+        if self._end is not None and len(self._text[: self._end].rstrip()) < end:
             return None
         self._end, self._safe = end, min(self._safe, end)
         return "unsure"

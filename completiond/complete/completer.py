@@ -129,10 +129,10 @@ class Completer:
         """
         most = self._budget(request, max_tokens)
         wanted = (request.settings or self.config).prompt
-        prefix, suffix = mask_secrets(
-            _with_line_feeds(request.prefix), _with_line_feeds(request.suffix),
-            most.prefix_tokens * CHARS_PER_TOKEN, most.suffix_tokens * CHARS_PER_TOKEN,
-        )  # fmt: skip
+        text = _with_line_feeds(request.prefix), _with_line_feeds(request.suffix)
+        read_chars = most.prefix_tokens * CHARS_PER_TOKEN, most.suffix_tokens * CHARS_PER_TOKEN
+        prefix, suffix = mask_secrets(*text, *read_chars)
+        is_masked = (prefix, suffix) != text
         heals = may_take_back and (request.settings or self.config).completion.healing
         take_back = self.healer.take_back if heals and self.healer is not None else None
         if choice is None and most.context_tokens:
@@ -142,7 +142,8 @@ class Completer:
 
         def build(budget: PromptBudget) -> Prompt:
             told = context if budget.context_tokens else NO_CONTEXT
-            return build_prompt(prefix, suffix, self.tokenizer, self.fim, budget, told, take_back)
+            prompt = build_prompt(prefix, suffix, self.tokenizer, self.fim, budget, told, take_back)
+            return replace(prompt, is_masked=is_masked)
 
         max_read_ms = wanted.max_read_ms
         if whole or self.reading is None or not max_read_ms:
@@ -268,8 +269,8 @@ class Completer:
 
     def _answer(self, place: Place, prompt: Prompt, min_confidence: float) -> Answer:
         if not prompt.taken_back:
-            return Answer(self.tokenizer, place, min_confidence)
-        return HealedAnswer(self.tokenizer, place, prompt.taken_back, min_confidence)
+            return Answer(self.tokenizer, place, min_confidence, prompt.is_masked)
+        return HealedAnswer(self.tokenizer, place, prompt.taken_back, min_confidence, prompt.is_masked)
 
     def _sampler(self, request: CompletionRequest, prompt: Prompt, known_ids: Sequence[int]) -> Sampler:
         """``known_ids`` of the answer are written already."""

@@ -75,8 +75,11 @@ class Healing:
 class HealedAnswer(Answer):
     """An Answer whose tokens begin with text that stands before the cursor already and is not part of it."""
 
-    def __init__(self, tokenizer: TextTokenizer, place: Place, taken_back: str, min_confidence: float = 0.0) -> None:
-        super().__init__(tokenizer, place, min_confidence)
+    def __init__(
+        self, tokenizer: TextTokenizer, place: Place, taken_back: str, min_confidence: float = 0.0,
+        is_masked: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(tokenizer, place, min_confidence, is_masked)
         self._stream = tokenizer.stream(skipped_chars=len(taken_back))
 
     def attribute(self, accepted: int, source: str, logprobs: Sequence[float] = ()) -> str | None:

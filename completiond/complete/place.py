@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from completiond.complete.indentation import indent_unit
 from completiond.complete.layout import CLOSERS, OPENERS, indent_columns
-from completiond.exclude.mask import MASK
 
 __all__ = ["Place"]
 
@@ -36,8 +35,6 @@ class Place:
     """What the file around the cursor indents its lines with, "" where that is not clear."""
     is_one_line: bool
     """Whether answers are wanted that have one line, wherever they stand."""
-    has_masks: bool
-    """The text itself has rows of asterisks, like those that a model reads in the place of secrets."""
     has_fences: bool
     """The text itself is Markdown, or quotes it: a code fence is nothing unusual."""
 
@@ -58,7 +55,6 @@ class Place:
             enclosing=_enclosing(near),
             indent_unit=indent_unit([*near, left, *below[:MAX_CHARS].split("\n")]),
             is_one_line=not may_have_lines,
-            has_masks=MASK * 4 in prefix or MASK * 4 in suffix,
             has_fences="```" in prefix or "```" in suffix,
         )
 

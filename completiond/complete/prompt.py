@@ -37,7 +37,8 @@ class Prompt:
 
     ``movable``: places of the text behind the cursor, but for the nearest, if typing moves it (cache/shift.py).
     ``context_share``: how much of the wanted context was to be read (context_budget.py), 1.0: all. ``taken_back``: the
-    end of the text before the cursor, if that is not in the prompt and the answer has to begin with it.
+    end of the text before the cursor, if that is not in the prompt and the answer has to begin with it. ``is_masked``:
+    secrets were hidden in it (exclude/mask.py).
     """
 
     token_ids: tuple[int, ...]
@@ -46,6 +47,7 @@ class Prompt:
     movable: range = range(0)
     context_share: float = 1.0
     taken_back: str = ""
+    is_masked: bool = False
 
 
 def begin_ids(tokenizer: TextTokenizer, fim: FimTokens | None) -> list[int]:

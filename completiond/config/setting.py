@@ -99,6 +99,7 @@ def _setting(section: str, key: str, field: FieldInfo) -> Setting:
         kind = "list"
     bounds = {type(one): one for one in metadata}
     least, most, length = bounds.get(Ge), bounds.get(Le), bounds.get(MaxLen)
+    # A type that is put together here is none that a checker knows.
     adapter: TypeAdapter[Any] = TypeAdapter(Annotated[(annotation, *metadata)] if metadata else annotation)  # type: ignore[arg-type]
     return Setting(
         section=section,

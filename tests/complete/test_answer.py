@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from completiond.complete.answer import Answer
 from completiond.complete.place import Place
 from completiond.complete.request import Chunk, Span
+from completiond.complete.shape import Shape
 from completiond.complete.tokens import TextTokenizer
 from tests.fake_model import EOS, PADDED_VOCAB_SIZE, bytes_of, fake_tokenizer
 
@@ -117,9 +118,8 @@ def test_token_ids_are_those_that_made_the_text(place: Place, passes: list[Pass]
 
 
 def made_of(token_ids: list[int], place: Place) -> str:
-    stream = TOKENIZER.stream()
-    text = "".join(stream.push(token_id) for token_id in token_ids).replace("\r", "")
-    return text.lstrip(" \t") if place.drops_margin else text
+    stream, shape = TOKENIZER.stream(), Shape(place)
+    return "".join(shape.push(stream.push(token_id)) for token_id in token_ids) + shape.flush()
 
 
 def test_every_character_has_the_origin_of_the_token_that_completed_it() -> None:

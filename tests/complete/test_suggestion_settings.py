@@ -94,10 +94,14 @@ def test_an_answer_that_is_not_shown_takes_no_pass_behind_its_first_line() -> No
     assert unsure.passes <= len("a = 1\n")
 
 
-def test_what_a_model_reads_in_the_place_of_secrets_is_not_suggested() -> None:
-    model = completer('f("********")\n')
+TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 
-    hidden = answer(completer("********"), "f('§')\n")
+
+def test_what_a_model_reads_in_the_place_of_secrets_is_not_suggested() -> None:
+    hidden = answer(completer("*" * len(TOKEN)), f"a = '{TOKEN}'\nf('§')\n")
     assert (hidden.text, hidden.token_ids, hidden.stop_reason) == ("", (), "secret")
-    assert answer(model, "x = 1\ny = §\n").text == 'f("'
-    assert answer(model, "# ********\ny = §\n").text == 'f("********")', "the text has such rows itself"
+    assert answer(completer('f("********")\n'), f"a = '{TOKEN}'\ny = §\n").text == 'f("'
+
+
+def test_rows_of_asterisks_are_suggested_where_no_secret_was_hidden() -> None:
+    assert answer(completer("/********/\n"), "int a;\n§\n", "a.c").text == "/********/"
