@@ -94,7 +94,7 @@ def codes_in(source: str) -> Iterator[str]:
                 yield from strings(other)
         elif isinstance(node, ast.JoinedStr) and _is_prefixed(node):
             yield _prefixed(node)
-        elif isinstance(node, ast.FunctionDef) and node.name in ("push", "take_known", "attribute"):
+        elif isinstance(node, ast.FunctionDef) and node.name in ("push", "take_known", "attribute", "_doubt"):
             for inner in ast.walk(node):
                 if isinstance(inner, ast.Return) and inner.value is not None:
                     yield from strings(inner.value)
