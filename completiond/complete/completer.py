@@ -132,6 +132,8 @@ class Completer:
         text = _with_line_feeds(request.prefix), _with_line_feeds(request.suffix)
         read_chars = most.prefix_tokens * CHARS_PER_TOKEN, most.suffix_tokens * CHARS_PER_TOKEN
         prefix, suffix = mask_secrets(*text, *read_chars)
+        key = (request.client_id, request.document_id)
+        prefix, suffix = self.dictionary.masked(key, prefix, suffix, max(read_chars))
         is_masked = (prefix, suffix) != text
         heals = may_take_back and (request.settings or self.config).completion.healing
         take_back = self.healer.take_back if heals and self.healer is not None else None

@@ -77,6 +77,19 @@ class Dictionary:
         """
         return self._documents[key].readable_lines
 
+    def masked(self, key: DocumentKey, prefix: str, suffix: str, near_chars: int) -> tuple[str, str]:
+        """``prefix`` and ``suffix``, the text on both sides of a cursor, without what is left of secrets that were in
+        the document, as far as ``near_chars`` from the cursor. Lines and lengths stay.
+        """
+        if (document := self._documents.get(key)) is None:
+            return prefix, suffix
+        start = prefix.rfind("\n", 0, max(0, len(prefix) - near_chars)) + 1
+        end = suffix.find("\n", near_chars) if len(suffix) > near_chars else len(suffix)
+        end = len(suffix) if end < 0 else end
+        cursor = len(prefix) - start
+        near = document.masked(prefix[start:] + suffix[:end])
+        return prefix[:start] + near[:cursor], near[cursor:] + suffix[end:]
+
     def deleted(self, key: DocumentKey) -> str:
         """What the last edits of a document deleted or replaced, "" if that is nothing, or a secret."""
         document = self._documents.get(key)

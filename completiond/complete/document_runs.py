@@ -90,6 +90,10 @@ class DocumentRuns:
             "" if len(line) > MAX_LINE_CHARS or secrets.any_in((line,)) else _clean(line) for line in self.lines
         )
 
+    def masked(self, text: str) -> str:
+        """Whole lines as the model may read them, without what is left of secrets that were in the document."""
+        return "\n".join(map(self._secrets.masked, text.split("\n"))) if self._secrets else text
+
     @property
     def deleted(self) -> str:
         """What stood until lately where the last edit was, without the beginning and end that still stand there."""

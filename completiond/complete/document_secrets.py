@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from completiond.exclude.mask import MASK
 from completiond.exclude.secret_text import find_secrets, secret_lines
 
 __all__ = ["DocumentSecrets"]
@@ -22,6 +23,10 @@ class DocumentSecrets:
         self._pieces: set[str] = set()
         self._short_values: set[str] = set()
 
+    def __bool__(self) -> bool:
+        """Whether any were noted."""
+        return bool(self._pieces or self._short_values)
+
     def note(self, lines: Sequence[str]) -> None:
         """Look for secrets in lines that stand together."""
         text = "\n".join(lines)
@@ -37,17 +42,33 @@ class DocumentSecrets:
         if "PRIVATE KEY" in value and len(value) < 80:
             return  # the line that says that a key begins or ends
         if len(value) < PIECE_CHARS:
-            self._short_values.add(value)
+            if value and not value.isalpha():  # a word is in many lines that give nothing away
+                self._short_values.add(value)
         elif len(self._pieces) < MAX_PIECES:
             self._pieces.update(_pieces(value))
 
     def note_edited(self, lines: Iterable[str]) -> None:
         """Look in lines that an edit left for what remains of secrets that were noted before."""
-        if self._pieces or self._short_values:
+        if self:
             self._lines.update(line for line in lines if self._gives_away(line))
 
     def _gives_away(self, line: str) -> bool:
-        return not self._pieces.isdisjoint(_pieces(line)) or any(value in line for value in self._short_values if value)
+        return not self._pieces.isdisjoint(_pieces(line)) or any(value in line for value in self._short_values)
+
+    def masked(self, line: str) -> str:
+        """The line with ``MASK`` for each character of what remains of secrets that were noted before."""
+        if not self._gives_away(line):
+            return line
+        hidden: set[int] = set()
+        for start, piece in enumerate(_pieces(line)):
+            if piece in self._pieces:
+                hidden.update(range(start, start + PIECE_CHARS))
+        for value in self._short_values:
+            start = line.find(value)
+            while start >= 0:
+                hidden.update(range(start, start + len(value)))
+                start = line.find(value, start + 1)
+        return "".join(MASK if place in hidden else char for place, char in enumerate(line))
 
     def any_in(self, lines: Iterable[str]) -> bool:
         """Whether one of the lines may not be drafted from."""

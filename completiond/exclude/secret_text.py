@@ -1,8 +1,8 @@
 """Passwords, tokens and keys in a text: by the shapes that services give theirs, and by the names they are assigned to.
 
 A miss leaks a secret, a false alarm costs a completion; so a value counts when it looks random or mixes kinds of
-characters, and not when it looks like words, a placeholder, a name or a call. Not found: a password that is one plain
-word, one with blanks, and one without quotes that could be a variable (``password = hunter2``).
+characters, and not when it looks like words, a placeholder, a name or a call; but in quotes behind a password's own
+name, words do (secret_words.py). Not found: one without quotes that could be a variable (``password = hunter``).
 
 Time is linear in the text: patterns start at a literal or a keyword, and what they repeat is bounded, possessive, or
 cannot be entered twice. Most texts have none of the hints and cost a substring search for each.
@@ -19,6 +19,7 @@ from completiond.exclude.secret_assignments import assigned
 from completiond.exclude.secret_shapes import with_shape
 from completiond.exclude.secret_span import SecretSpan
 from completiond.exclude.secret_transport import in_headers, in_urls
+from completiond.exclude.secret_words import passwords
 
 __all__ = ["find_secrets", "secret_lines"]
 
@@ -35,6 +36,8 @@ def find_secrets(text: str) -> list[SecretSpan]:
         spans += in_urls(text)
     if "bearer" in lowered or "authorization" in lowered or "basic " in lowered:
         spans += in_headers(text)
+    if "pass" in lowered or "pwd" in lowered:
+        spans += passwords(text, lowered)
     for keyword in _KEYWORDS:
         if keyword in lowered:
             spans += assigned(text, lowered)

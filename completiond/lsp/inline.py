@@ -16,6 +16,7 @@ from completiond.complete.service_protocol import SupersededError
 from completiond.errors import NotReadyError
 from completiond.logs import describe
 from completiond.lsp.protocol import InlineCompletionCall
+from completiond.lsp.selected import spot_of
 from completiond.lsp.uris import path_of
 
 if TYPE_CHECKING:
@@ -72,11 +73,12 @@ async def _items(ls: CompletionServer, call: InlineCompletionCall) -> list[types
     if document is None:
         log.info("No completion: the document is not open")
         return []
-    prefix, suffix = document.split(call.params.position)
-    partial = takes_partial(ls.protocol.client_capabilities_json)
+    spot = spot_of(document, call.params)
+    # What is told on the way begins at the cursor; behind what the editor has selected there is only the whole.
+    partial = takes_partial(ls.protocol.client_capabilities_json) and not spot.selected
     request = CompletionRequest(
-        prefix=prefix,
-        suffix=suffix,
+        prefix=spot.prefix,
+        suffix=spot.suffix,
         path=path_of(document.uri),
         client_id=ls.client_id,
         document_id=document.uri,
@@ -85,11 +87,8 @@ async def _items(ls: CompletionServer, call: InlineCompletionCall) -> list[types
         language_id=document.language_id,
         client_name=ls.client_name,
     )
-    # An empty range at the cursor: Neovim draws a non-empty one over the text to the right.
-    cursor = document.position_at(len(prefix))
-    position = types.Position(cursor.line, cursor.character)
     if partial:
-        completion = await _told_on_the_way(ls, request, document, position)
+        completion = await _told_on_the_way(ls, request, document, spot.range.start)
     else:
         completion = await ls.host.service.complete(request)
     ls.host.counters.cached += completion.served_from == "cache"
@@ -98,8 +97,7 @@ async def _items(ls: CompletionServer, call: InlineCompletionCall) -> list[types
     completions = [completion]
     if call.params.context.trigger_kind is types.InlineCompletionTriggerKind.Invoked:
         completions += await ls.host.service.alternatives(request, completion)
-    where = types.Range(position, position)
-    return [types.InlineCompletionItem(insert_text=one.text, range=where) for one in completions]
+    return [spot.item(one.text) for one in completions]
 
 
 async def _told_on_the_way(

@@ -269,9 +269,17 @@ async def half_before_and_half_behind_the_cursor(trial: Trial) -> None:
     await trial.ask(f'{HEAD}    {NAME}"{trial.value[:12]}§{trial.value[12:]}"\n{TAIL}')
 
 
+async def cut_short_near_the_cursor(trial: Trial) -> None:
+    uri = trial.uri("target.py")
+    trial.desk.open(f"{HEAD}    {trial.line}\n{TAIL}{TARGET}", uri)
+    begins = 4 + len(NAME) + 1
+    change(trial.desk.editor, uri, {"range": span((1, begins), (1, begins + 5)), "text": ""})
+    trial.answers.append(await trial.desk.ask((4, 4 + len(NAME)), uri))
+
+
 NEAR: list[Origin] = [
     near_the_cursor, behind_the_cursor, pasted_in_the_same_file, deleted_behind_an_answer,
-    half_before_and_half_behind_the_cursor,
+    half_before_and_half_behind_the_cursor, cut_short_near_the_cursor,
 ]  # fmt: skip
 
 
@@ -283,3 +291,26 @@ async def test_24_a_secret_beside_the_cursor_is_not_read(
     async with trial_in(monkeypatch, root, log, SECRET, ("*.py",)) as trial:
         await origin(trial)
         assert await trial.traces() == set()
+
+
+PASSWORDS = ["swordfish" + "-and-chips", "my dog is " + "called rex", "tango" + "foxtrot"]
+
+
+@pytest.mark.parametrize("value", PASSWORDS)
+@pytest.mark.parametrize("text", ['x = "{}"\n\n§\n', '§\n\nx = "{}"\n', 'x = "{}§\n', 'x = "{}§"\n'])
+async def test_24_a_password_of_plain_words_is_not_read(
+    monkeypatch: pytest.MonkeyPatch, root: Path, log: Path, value: str, text: str
+) -> None:
+    """A password that is no heap of letters is repeated a few lines further down, or while it is being typed."""
+    async with trial_in(monkeypatch, root, log, value) as trial:
+        await trial.ask(text.replace("x", "db_password").format(value))
+        assert await trial.traces() == set()
+
+
+async def test_24_what_is_assigned_to_another_name_is_read(
+    monkeypatch: pytest.MonkeyPatch, root: Path, log: Path
+) -> None:
+    """Nothing is found where nothing is looked for."""
+    async with trial_in(monkeypatch, root, log, PASSWORDS[0]) as trial:
+        await trial.ask(f'menu = "{PASSWORDS[0]}"\n\n§\n')
+        assert "prompts, drafts and all that was written" in await trial.traces()

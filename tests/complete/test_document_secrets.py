@@ -74,3 +74,18 @@ def test_lines_that_are_gone_are_forgotten_and_their_secrets_are_not() -> None:
 
     one.note_edited([LINE[:-2]])
     assert one.any_in([LINE[:-2]])
+
+
+def test_what_is_left_of_a_secret_is_masked_and_nothing_else() -> None:
+    one = secrets(LINE, URL)
+
+    assert one.masked(f'x = "{TOKEN[5:30]}!"') == 'x = "' + "*" * 25 + '!"'
+    assert one.masked("say 7xkq9 and 7xkq9") == "say ***** and *****"
+    assert one.masked("import os") == "import os"
+
+
+def test_a_short_password_that_is_a_word_hides_no_other_line_with_it() -> None:
+    one = secrets('password = "maple"')
+
+    assert one.any_in(['password = "maple"'])
+    assert one.masked("syrup of maple") == "syrup of maple"

@@ -119,6 +119,16 @@ ASSIGNED = [
     ("api_secret={}", rnd(400)),
 ]  # fmt: skip
 
+PLAIN = [
+    ('password = "{}"', "hunter" + "2"),
+    ("DB_PASSWORD: str = '{}'", "correct-horse" + "-battery"),
+    ('"password": "{}",', "my dog is " + "called rex"),
+    ("const pwd: string = `{}`", "open " + "sesame"),
+    ('if password == "{}":', "let" + "mein!"),
+    ('login(user, passphrase="{}")', "sword" + "fish"),
+    ("userPass2 := '{}'", "tango" + "foxtrot"),
+]
+
 CLEAN = r"""
 password = input("Password: ")
 password = getpass.getpass()
@@ -185,6 +195,12 @@ for i, token in enumerate(tokens1):
 def check_password(self, password1: str) -> bool:
 access_key = "ACCESS_KEY_ID_2"
 private_key_path = "/etc/ssl/private/server1.key"
+password_label = "Secret word"
+bypass = "north by west"
+compass: "north by west"
+password = ''  # the 'old' one
+"password": "Enter your password",
+passwordHash = "none of it"
 <input type="password" name="password1" id="pwd2">
 """.strip().split("\n")
 
@@ -205,6 +221,23 @@ def test_a_value_assigned_to_a_telling_name(template: str, value: str, around: s
 
     (span,) = find_secrets(text)
     assert text[span.start_chars : span.end_chars] == value
+
+
+@pytest.mark.parametrize(("template", "value"), PLAIN)
+@pytest.mark.parametrize("around", ["{}", "x = 1\n{}\ny = 2\n", "    {}\r\n"])
+def test_a_password_of_plain_words(template: str, value: str, around: str) -> None:
+    text = around.format(template.format(value))
+
+    (span,) = find_secrets(text)
+    assert text[span.start_chars : span.end_chars] == value
+
+
+@pytest.mark.parametrize("after", ["", "\n", "\r\nx = 'a'\n"])
+def test_a_password_that_is_being_typed(after: str) -> None:
+    text = 'x = "a"\npassword = "open sesa'
+
+    (span,) = find_secrets(text + after)
+    assert text[span.start_chars : span.end_chars] == "open sesa"
 
 
 @pytest.mark.parametrize("line", CLEAN)
