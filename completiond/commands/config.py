@@ -15,6 +15,7 @@ from completiond.config.narrow import excluded_by
 from completiond.config.problem import shown, shown_path
 from completiond.config.setting import all_settings
 from completiond.config.settings import Settings
+from completiond.errors import UsageError
 from completiond.paths import Paths
 
 __all__ = ["app"]
@@ -90,6 +91,8 @@ def _place(path: Path | None) -> str:
     """Of a folder, what is set for the files in it."""
     if path is None:
         return ""
+    if not path.absolute().parent.is_dir():  # a file may be new
+        raise UsageError(f"There is no folder {path.parent}.", "Check the path.")
     return str(path.absolute() / "*") if path.is_dir() else str(path.absolute())
 
 

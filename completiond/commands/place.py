@@ -62,7 +62,8 @@ def _offset_by_position(file: Path, text: str, line: int | None, column: int | N
         raise UsageError("Where in the file?", "Use --line L [--col C], or --at REGEX.")
     lines = Text(text, "utf-16")
     if not 1 <= line <= lines.num_lines:
-        raise UsageError(f"--line {line} is outside {file}, which has {lines.num_lines} lines.", "Lines count from 1.")
+        count = f"{lines.num_lines} line{'s' if lines.num_lines > 1 else ''}"
+        raise UsageError(f"--line {line} is outside {file}, which has {count}.", "Lines count from 1.")
     end = lines.position_at(lines.offset_at(Position(line - 1, 2**31 - 1)))
     if column is None:
         return lines.offset_at(end)

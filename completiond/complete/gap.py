@@ -8,8 +8,9 @@ from completiond.complete.layout import CLOSERS, OPENING, TELLING_CHARS, bracket
 from completiond.complete.place import Place
 from completiond.complete.verdict import Verdict
 
-__all__ = ["check_gap", "whole_items"]
+__all__ = ["check_gap", "says_again", "whole_items"]
 
+_WORDS = re.compile(r"\w+(?: \w+)*")
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`")
 
 
@@ -40,6 +41,17 @@ def _num_common_end(line: str, right: str) -> int:
     """Characters that both end with."""
     pairs = enumerate(zip(reversed(line), reversed(right), strict=False))
     return next((count for count, (one, other) in pairs if one != other), min(len(line), len(right)))
+
+
+def says_again(text: str, place: Place) -> bool:
+    """Whether an answer in the middle of a line is only the words that stand before it: ``a bad |name`` wants no
+    second ``bad``. C has a ``long long``.
+    """
+    words = text.strip()
+    if not place.left[-1:].isspace() or words == "long" or not _WORDS.fullmatch(words):
+        return False
+    left = place.left.rstrip()
+    return left.endswith(words) and not re.search(r"\w", left[: -len(words)][-1:])
 
 
 def whole_items(line: str, place: Place) -> str:

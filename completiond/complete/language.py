@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Final
 
-from completiond.complete.request import OFF, CompletionRequest
+from completiond.complete.request import BLANK, OFF, CompletionRequest
 from completiond.complete.surroundings import surroundings_of
 from completiond.config import Config
 
@@ -31,12 +31,16 @@ def language_of(request: CompletionRequest) -> str:
 
 
 def why_off(request: CompletionRequest, settings: Config) -> str | None:
-    """The stop reason of an answer where the settings want none; None where they want one."""
+    """The stop reason of an answer where the settings want none, or there is nothing to go by; None where they want
+    one.
+    """
     wanted = settings.completion
     if not wanted.enabled:
         return f"{OFF}completion.enabled"
     if wanted.disabled_languages and language_of(request).lower() in map(str.lower, wanted.disabled_languages):
         return f"{OFF}completion.disabled_languages"
+    if not request.prefix.strip() and not request.suffix.strip() and not settings.prompt.context_tokens:
+        return BLANK
     if wanted.in_comments and wanted.in_strings:
         return None
     surroundings = surroundings_of(request.prefix, request.suffix, language_of(request), request.path)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from completiond import errors
-from completiond.complete.request import EXCLUDED, OFF
+from completiond.complete.request import BLANK, EXCLUDED, OFF
 from completiond.complete.service_protocol import SupersededError
 from completiond.errors import CompletiondError, NotReadyError
 
@@ -39,6 +39,7 @@ _ENDS: Final = {
 
 _SILENCE: Final = {
     "empty": "The model wrote nothing worth showing, or only what stands there already.",
+    BLANK: "There is nothing in the file to go by, and prompt.context_tokens has the model told of no other.",
     "secret": "The model wrote asterisks, which it reads in the place of secrets.",
     "confidence": "The model was less sure of the first line than completion.min_confidence wants; a lower value shows"
     " more, and more that is wrong.",

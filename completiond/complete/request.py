@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # the shim imports this module, and has no need of settings
     from completiond.config import Config
 
 __all__ = [
+    "BLANK",
     "EXCLUDED",
     "OFF",
     "Chunk",
@@ -40,6 +41,10 @@ EXCLUDED: Final = "excluded: "
 
 OFF: Final = "off: "
 """How that of a completion where the settings want none begins; the setting follows."""
+
+
+BLANK: Final = "blank"
+"""That of a completion in an empty file: whatever a model writes there is made up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ that languages share. A line that a rule may still refuse stays out of ``safe``.
 from __future__ import annotations
 
 from completiond.complete.block import check_block, without_bare_head
-from completiond.complete.gap import check_gap, whole_items
+from completiond.complete.gap import check_gap, says_again, whole_items
 from completiond.complete.layout import OPENERS
 from completiond.complete.place import Place
 from completiond.complete.verdict import Verdict
@@ -49,7 +49,7 @@ def finish(text: str, place: Place, reason: str) -> str:
         elif verdict.fallback is not None and reason == "length":
             text = text[: verdict.fallback]
     text = without_bare_head(text, place)
-    if not text.strip():
+    if not text.strip() or (place.single_line and says_again(text, place)):
         return ""
     return text if place.single_line and not place.right.startswith((" ", "\t")) else text.rstrip()
 

@@ -45,6 +45,12 @@ def _can_match(patterns: tuple[str, ...]) -> tuple[str, ...]:
     return patterns
 
 
+def _is_name(name: str) -> str:
+    if not name.strip():
+        raise ValueError("an empty name is that of no model; leave it out for the default")
+    return name
+
+
 def _is_inside(patterns: tuple[str, ...]) -> tuple[str, ...]:
     if patterns:
         from completiond.exclude.ignore_rule import Rule  # late: few have any
@@ -71,8 +77,9 @@ class Section(BaseModel):
 class ModelConfig(Section):
     """Which weights, and how to run them."""
 
-    name: str = Field(
-        "qwen2.5-coder-0.5b", description="A catalogue name, a folder, a .gguf file, or a hub id (owner/name)."
+    name: Annotated[str, AfterValidator(_is_name)] = Field(
+        "qwen2.5-coder-0.5b",
+        description="A catalogue name, a folder, a .gguf file, or a hub id (owner/name).",
     )
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="What runs the model; auto: a GPU if there is.")
     dtype: Literal["auto", "int8", "float32", "bfloat16"] = Field(

@@ -81,6 +81,8 @@ def _read(path: Path, max_bytes: int, follow_symlinks: bool) -> bytes | None:
     try:
         fd = os.open(path, flags)
     except (FileNotFoundError, NotADirectoryError):
+        if path.is_symlink():
+            raise ValueError("is a symbolic link to a file that is not there") from None
         return None
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)

@@ -85,6 +85,13 @@ def test_check_says_what_is_wrong_and_with_what_status(run: Run, config_file: Pa
     ]
 
 
+def test_show_of_a_place_that_cannot_be_says_so(run: Run, repo: Path) -> None:
+    done = run("config", "show", repo / "nowhere" / "new.py")
+    assert done.returncode == 2
+    assert "There is no folder" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_path_and_schema_print_that_and_nothing_else(run: Run, config_file: Path) -> None:
     assert run("config", "path").stdout == f"{config_file}\n"
     assert run("config", "schema").stdout == schema_json("config")

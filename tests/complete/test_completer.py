@@ -305,8 +305,11 @@ def test_an_answer_that_leaves_no_room_for_a_prompt_is_refused(max_tokens: int) 
     assert run(completer, CompletionRequest("x", "\n"))[1].text == "ab"
 
 
-def test_an_empty_file_is_completed() -> None:
-    assert complete("ab", "", "").text == "ab"
+@pytest.mark.parametrize(("prefix", "suffix"), [("", ""), ("\n  ", "\n\n")])
+def test_nothing_is_made_up_in_an_empty_file(prefix: str, suffix: str) -> None:
+    completion = complete("ab", prefix, suffix)
+
+    assert (completion.text, completion.stop_reason) == ("", "blank")
 
 
 def test_closing_the_iterator_stops_after_the_pass() -> None:

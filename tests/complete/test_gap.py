@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from completiond.complete.stops import check
+from completiond.complete.place import Place
+from completiond.complete.stops import check, finish
 from tests.complete.showing import place_of, reason, shown
 
 
@@ -109,3 +110,19 @@ def test_a_line_that_opens_a_block_does_not_stand_before_a_closing_bracket() -> 
 
 def test_an_auto_closed_bracket_costs_no_extra_pass() -> None:
     assert check("a, b)", place_of("foo(§)")).end == len("a, b")
+
+
+@pytest.mark.parametrize(
+    ("left", "answer", "right"),
+    [('x = "bad ', "bad", 'path"'), ("return ", "return", " value"), ("if not a and not a ", "not a ", ":")],
+)
+def test_words_that_stand_before_the_cursor_are_not_said_again(left: str, answer: str, right: str) -> None:
+    assert finish(answer, Place.of(left, right), "eos") == ""
+
+
+@pytest.mark.parametrize(
+    ("left", "answer", "right"),
+    [("static long ", "long", " x;"), ("abad ", "bad", " x"), ("i", "i", " + 1"), ("[1, ", "1", "]")],
+)
+def test_what_only_looks_like_it_is_kept(left: str, answer: str, right: str) -> None:
+    assert finish(answer, Place.of(left, right), "eos") == answer

@@ -24,6 +24,8 @@ REASON_NAMES = {"ended", "reason", "stop_reason"}
 """What variables, parameters and attributes that hold a reason code are called."""
 REASON_SECOND = {"Verdict", "_Border"}
 """Calls whose second argument is a reason code."""
+RETURN_REASONS = {"push", "take_known", "attribute", "_doubt", "why_off"}
+"""Functions that return one."""
 REASON_ANYWHERE = {"_completion", "_silence"}
 """Calls that have a reason code among their arguments, the only literal there."""
 
@@ -94,7 +96,7 @@ def codes_in(source: str) -> Iterator[str]:
                 yield from strings(other)
         elif isinstance(node, ast.JoinedStr) and _is_prefixed(node):
             yield _prefixed(node)
-        elif isinstance(node, ast.FunctionDef) and node.name in ("push", "take_known", "attribute", "_doubt"):
+        elif isinstance(node, ast.FunctionDef) and node.name in RETURN_REASONS:
             for inner in ast.walk(node):
                 if isinstance(inner, ast.Return) and inner.value is not None:
                     yield from strings(inner.value)

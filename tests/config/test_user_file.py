@@ -72,6 +72,7 @@ def test_the_environment_divides_lists_by_commas_and_wins(file: Path, value: str
         ('[exclude]\nglobs = ["a", 3]', '2: exclude.globs must be a list of strings, 1000 at most (found ["a", 3]).'),
         ("[model]\nname = 3", "2: model.name must be a string (found 3)."),
         ('[model]\nname = "a\\u0000b"', '2: model.name may not hold control characters (found "a\\u0000b").'),
+        ("[model]\nname = ' '", "2: model.name: an empty name is that of no model; leave it out for the default."),
         ('[model]\ndevice = "gpu"', '2: model.device must be one of "auto", "cpu", "cuda" (found "gpu").'),
         ("[model]\ndevice = 1979-05-27", '2: model.device must be one of "auto", "cpu", "cuda" (found "1979-05-27").'),
         ("[model]\nnme = 'x'", "2: model.nme is not a setting. Did you mean model.name?"),
@@ -149,6 +150,9 @@ def test_the_user_s_own_file_may_be_a_link(file: Path, tmp_path: Path) -> None:
     (tmp_path / "dotfiles.toml").write_text("[completion]\nmax_tokens = 7\n")
     file.symlink_to(tmp_path / "dotfiles.toml")
     assert load(file)[0].completion.max_tokens == 7
+    (tmp_path / "dotfiles.toml").unlink()
+    said = "config.toml is a symbolic link to a file that is not there; nothing of the file is used"
+    assert load(file) == (Config(), [said])
 
 
 def test_thousands_of_mistakes_are_told_in_a_few_lines(file: Path) -> None:
