@@ -30,6 +30,7 @@ def fim(
     tokens: Annotated[
         int | None, typer.Option(min=1, max=512, help="Most tokens of an answer [default: completion.max_tokens].")
     ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Which holes: with another number, others.")] = 0,
     server: Annotated[
         str | None, typer.Option(metavar="URL", help="Ask this server's llama.cpp /infill instead of completiond.")
     ] = None,
@@ -63,12 +64,18 @@ def fim(
     with Console(stderr=True).status("reading") as status:
         problems = read_problems(paths, status.update)
         kinds = [name for name in KINDS if kind is None or name in kind]
-        holes = [hole for name in kinds for hole in make_holes(name, problems, limit or DEFAULT_LIMITS[name])]
+        holes = [hole for name in kinds for hole in make_holes(name, problems, limit or DEFAULT_LIMITS[name], seed)]
         runs = []
         for run in run_fim(holes, ask):
             runs.append(run)
             status.update(f"answering {len(runs)}/{len(holes)}")
     figures = fim_json(runs)
     view = fim_table(figures, f"{asked}: holes in HumanEval's solutions")
-    result = {"asked": asked, "max_tokens": max_tokens, "holes": figures, "criterion": fim_criterion(figures)}
+    result = {
+        "asked": asked,
+        "max_tokens": max_tokens,
+        "seed": seed,
+        "holes": figures,
+        "criterion": fim_criterion(figures),
+    }
     print_report(view, result, as_json)
