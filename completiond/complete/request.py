@@ -176,6 +176,8 @@ class ServiceState:
     fim: str = ""
     given_up: tuple[str, ...] = ()
     """What of the settings did not fit into memory, one line each."""
+    context_tokens: int = 0
+    """How long a prompt and its answer can be together; 0 before the model is there."""
 
 
 @dataclass(frozen=True, slots=True)

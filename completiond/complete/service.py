@@ -383,7 +383,7 @@ class LocalService:
             log.info("Ready: %s, %s on %s", self._config.model.name, target.dtype_name, target.device)
             self._set_state(ServiceState(
                 "ready", 1.0, "ready", self._config.model.name, str(target.device), target.dtype_name,
-                completer.fim_name, given_up,
+                completer.fim_name, given_up, completer.kv.capacity_tokens,
             ))  # fmt: skip
 
     def _progress(self, share: float, what: str) -> None:
