@@ -9,9 +9,10 @@ from typing import Final
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from completiond.api import about
+from completiond.api import about, fim, llama, metrics, openai, tabby, tokens
 from completiond.api.access import access_middleware
-from completiond.api.keys import HOST, RUNNING, STARTED, Running
+from completiond.api.body import BodyError
+from completiond.api.keys import HOST, METRICS, RUNNING, STARTED, Running
 from completiond.api.replies import error_reply, json_reply, reply_to
 from completiond.complete.service_protocol import SupersededError
 from completiond.config.http_address import HttpAddress
@@ -32,9 +33,10 @@ def make_app(host: Host, address: HttpAddress | None, token: str) -> web.Applica
     app[HOST] = host
     app[STARTED] = int(time.time())
     app[RUNNING] = Running()
+    app[METRICS] = metrics.Metrics(host.service)
     # Further families of routes: a module with ROUTES, and its line here.
-    for routes in (about.ROUTES,):
-        app.add_routes(routes)
+    for family in (about, openai, fim, llama, tabby, tokens, metrics):
+        app.add_routes(family.ROUTES)
     return app
 
 
@@ -51,6 +53,10 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
         return error_reply(
             405, f"{error.method} is not allowed here.", f"Use {', '.join(sorted(error.allowed_methods))}."
         )
+    except BodyError as error:
+        return error_reply(400, error.message, error.advice, error.param)
+    except TimeoutError:
+        return error_reply(408, "The body did not come in time.", "Send all of it.")
     except (CompletiondError, SupersededError) as error:
         status, body = reply_to(error)
     except web.HTTPException as error:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
 from completiond.lsp.host import Host
 
-__all__ = ["HOST", "RUNNING", "STARTED", "Running"]
+if TYPE_CHECKING:
+    from completiond.api.metrics import Metrics
+
+__all__ = ["HOST", "METRICS", "RUNNING", "STARTED", "Running"]
 
 
 @dataclass(slots=True)
@@ -28,5 +31,7 @@ HOST: Final = web.AppKey("host", Host)
 """The process: its service, counters and status."""
 STARTED: Final = web.AppKey("started", int)
 """When, in seconds since 1970."""
+METRICS: Final[web.AppKey[Metrics]] = web.AppKey("metrics")
+"""What is counted for Prometheus."""
 RUNNING: Final = web.AppKey("running", Running)
 """Requests for text that came over HTTP."""
