@@ -9,7 +9,7 @@ from typing import Final
 
 from aiohttp import web
 
-from completiond.api.keys import HOST, RUNNING
+from completiond.api.context import API, service_of
 from completiond.complete.request import Chunk, Completion, CompletionRequest
 from completiond.complete.service_protocol import SupersededError
 
@@ -43,7 +43,7 @@ async def stream(
 
     Above temperature 0 each is drawn by another seed; at 0 each begins with another token, the likeliest first.
     """
-    service = request.app[HOST].service
+    service = service_of(request)
     asked = question(request, asked)
     with _counted(request) as ended:
         is_drawn = asked.sampling.temperature > 0
@@ -69,10 +69,11 @@ async def stream(
 @contextlib.contextmanager
 def _counted(request: web.Request) -> Iterator[list[Completion]]:
     """Count what becomes of a request; the answer is put into the list."""
-    counters, running = request.app[HOST].counters, request.app[RUNNING]
+    api = request.app[API]
+    counters = api.host.counters
     ended: list[Completion] = []
     counters.requests += 1
-    running.count += 1
+    api.num_running += 1
     try:
         yield ended
     except SupersededError:
@@ -85,7 +86,7 @@ def _counted(request: web.Request) -> Iterator[list[Completion]]:
         counters.cancelled += not ended
         raise
     finally:
-        running.count -= 1
+        api.num_running -= 1
         if ended:
             counters.cached += ended[0].served_from == "cache"
             counters.answered += bool(ended[0].text)

@@ -52,7 +52,7 @@ async def read_body(request: web.Request, kind: type[BodyT]) -> BodyT:
         return kind.model_validate(_whole(value) if b"\\ud" in data.lower() else value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        param = ".".join(str(part) for part in first["loc"])
+        param = ".".join(str(part) for part in first["loc"] if str(part) not in ("str", "int") and "[" not in str(part))
         raise BodyError(f"{param}: {first['msg']}.", "docs/api.md has the fields.", param) from None
 
 

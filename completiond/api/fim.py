@@ -13,7 +13,7 @@ from pydantic import AliasChoices, Field
 from completiond.api.about import model_id
 from completiond.api.asking import answers, stream
 from completiond.api.body import read_body
-from completiond.api.keys import HOST
+from completiond.api.context import service_of
 from completiond.api.openai import finish_reason, usage
 from completiond.api.replies import Json, json_reply
 from completiond.api.sampling_body import SamplingBody
@@ -48,7 +48,7 @@ async def fim_completions(request: web.Request) -> web.StreamResponse:
         "id": f"fim-{uuid4().hex}",
         "object": "chat.completion",
         "created": int(time.time()),
-        "model": model_id(request.app[HOST].service.state),
+        "model": model_id(service_of(request).state),
     }
     head |= {"ignored": body.ignored} if body.ignored else {}
     if body.stream:

@@ -8,7 +8,7 @@ from typing import Final
 from aiohttp import web
 
 from completiond.api.about import generation_settings, model_id
-from completiond.api.keys import HOST
+from completiond.api.context import service_of
 from completiond.api.replies import Json
 from completiond.complete.request import Completion
 
@@ -27,7 +27,7 @@ def final_reply(
     request: web.Request, index: int, found: Completion, described: Json, ignored: Sequence[str], with_tokens: bool
 ) -> Json:
     """A whole answer. ``described``: its prompt, and how it was asked for. ``stop_reason`` is ours (reasons.py)."""
-    state = request.app[HOST].service.state
+    state = service_of(request).state
     settings = {name: value for name, value in described.items() if name != "prompt"}
     num_written = len(found.token_ids)
     reply: Json = {

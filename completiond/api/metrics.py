@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import CounterMetricFamily, Metric
-from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from completiond.api.keys import METRICS
 from completiond.complete.request import Completion
 from completiond.complete.service_protocol import Service
 
-__all__ = ["ROUTES", "Metrics"]
-
-ROUTES: Final = web.RouteTableDef()
+__all__ = ["Metrics"]
 
 _TTFT_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _ITL_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.25, 0.5)
@@ -64,6 +60,10 @@ class Metrics:
         if completion.ms_per_token:
             self._itl.observe(completion.ms_per_token / 1e3)
 
+    def text(self) -> bytes:
+        """As Prometheus reads it."""
+        return generate_latest(self.registry)
+
     def count_event(self, kind: str) -> None:
         """A plugin says that a suggestion was seen (``view``), taken or sent away."""
         self._events.labels(kind if kind in _EVENTS else "other").inc()
@@ -93,10 +93,3 @@ class _Drafts(Collector):
         yield positions
         yield CounterMetricFamily("completiond_passes", "Passes of the model.", work.passes)
         yield CounterMetricFamily("completiond_generation_tokens", "Tokens that were written.", work.written_tokens)
-
-
-@ROUTES.get("/metrics")
-async def metrics(request: web.Request) -> web.Response:
-    """https://prometheus.io/docs/instrumenting/exposition_formats."""
-    text = generate_latest(request.app[METRICS].registry)
-    return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})

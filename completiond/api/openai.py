@@ -12,7 +12,7 @@ from aiohttp import web
 from completiond.api.about import model_id
 from completiond.api.asking import answers, stream
 from completiond.api.body import Body, BodyError, read_body
-from completiond.api.keys import HOST
+from completiond.api.context import service_of
 from completiond.api.replies import Json, json_reply
 from completiond.api.sampling_body import SamplingBody, choices
 from completiond.api.sse import DONE, stream_reply
@@ -123,7 +123,7 @@ def _head(request: web.Request, body: SamplingBody) -> Json:
         "id": f"cmpl-{uuid4().hex}",
         "object": "text_completion",
         "created": int(time.time()),
-        "model": model_id(request.app[HOST].service.state),
+        "model": model_id(service_of(request).state),
     }
     return {**head, "ignored": body.ignored} if body.ignored else head
 
@@ -161,7 +161,7 @@ def _choice(index: int, text: str, reason: str | None, logprobs: Json | None = N
 async def _echo(request: web.Request, body: OpenAIBody, prompt: Prompt) -> str:
     if not body.echo:
         return ""
-    return prompt if isinstance(prompt, str) else await request.app[HOST].service.detokenize(prompt)
+    return prompt if isinstance(prompt, str) else await service_of(request).detokenize(prompt)
 
 
 def _logprobs(completion: Completion) -> Json:

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from completiond.api.asking import answers
 from completiond.api.body import Body, read_body
-from completiond.api.keys import METRICS
+from completiond.api.context import API
 from completiond.api.replies import Json, error_reply, json_reply
 from completiond.api.sampling_body import SamplingBody
 from completiond.complete.request import CompletionRequest, OtherText
@@ -97,5 +97,5 @@ async def complete_segments(request: web.Request) -> web.Response:
 async def events(request: web.Request) -> web.Response:
     """Count a suggestion that was seen, taken or sent away; which one it was is not kept."""
     body = await read_body(request, EventBody)
-    request.app[METRICS].count_event(body.type)
+    request.app[API].metrics.count_event(body.type)
     return web.Response()

@@ -7,7 +7,7 @@ from typing import Final
 from aiohttp import web
 
 from completiond.api.body import Body, read_body
-from completiond.api.keys import HOST
+from completiond.api.context import service_of
 from completiond.api.replies import json_reply
 
 __all__ = ["ROUTES"]
@@ -33,7 +33,7 @@ class DetokenizeBody(Body):
 async def tokenize(request: web.Request) -> web.Response:
     """As llama.cpp's server does it; nothing is put before the text."""
     body = await read_body(request, TokenizeBody)
-    service = request.app[HOST].service
+    service = service_of(request)
     tokens = await service.tokenize(body.content, body.parse_special)
     if not body.with_pieces:
         return json_reply({"tokens": list(tokens)})
@@ -44,4 +44,4 @@ async def tokenize(request: web.Request) -> web.Response:
 async def detokenize(request: web.Request) -> web.Response:
     """The same."""
     body = await read_body(request, DetokenizeBody)
-    return json_reply({"content": await request.app[HOST].service.detokenize(body.tokens)})
+    return json_reply({"content": await service_of(request).detokenize(body.tokens)})
