@@ -9,11 +9,13 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from completiond.config.http_address import HttpAddress
 from completiond.config.permission import Reload, Repository
 from completiond.errors import UsageError
 from completiond.spec.drafter_names import DrafterChoice
 
 __all__ = [
+    "ApiConfig",
     "CacheConfig",
     "CompletionConfig",
     "Config",
@@ -63,6 +65,12 @@ def _is_inside(patterns: tuple[str, ...]) -> tuple[str, ...]:
             if rule is None or not rule.excludes or pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
                 raise ValueError(f"{pattern!r} names no files in the editor's folders; write it as 'src/**/*.py'")
     return patterns
+
+
+def _is_loopback(address: str) -> str:
+    if address:
+        HttpAddress.parse(address)
+    return address
 
 
 Strings = Annotated[tuple[str, ...], BeforeValidator(_as_tuple), Field(max_length=MAX_MEMBERS)]
@@ -210,6 +218,16 @@ class ExcludeConfig(Section):
     )
 
 
+class ApiConfig(Section):
+    """How other programs than editors reach the daemon, besides its own socket."""
+
+    http: Annotated[str, AfterValidator(_is_loopback)] = Field(
+        "",
+        description="Serve HTTP at this address of this machine too, such as 127.0.0.1:8012, for who knows the token;"
+        " empty: only on the daemon's own socket.",
+    )
+
+
 class Config(Section):
     """All settings. Derived values are computed where they are used, never stored here."""
 
@@ -219,6 +237,7 @@ class Config(Section):
     spec: SpecConfig = SpecConfig()
     cache: CacheConfig = CacheConfig()
     exclude: ExcludeConfig = ExcludeConfig()
+    api: ApiConfig = ApiConfig()
 
     def with_model(self, name: str | None) -> Config:
         """A copy with another model, or this object when ``name`` is None."""
