@@ -12,16 +12,18 @@ from typing import Any, TypeVar
 from completiond.cache.kv import KVCache, SequenceCache
 from completiond.cache.shift import SuffixShift
 from completiond.cache.tree import PrefixTree
-from completiond.complete.alternatives import Avoiding
 from completiond.complete.answer import HIDDEN, UNCERTAIN, Answer
+from completiond.complete.avoiding import Avoiding
 from completiond.complete.context.other_files import Choice, OtherFiles
 from completiond.complete.context.place import ContextPlace
 from completiond.complete.context_budget import ReadingTime, fit_prompt
 from completiond.complete.dictionary import Dictionary
 from completiond.complete.drafters import Drafters
+from completiond.complete.excluding import exclusions_of
 from completiond.complete.families import find_family
 from completiond.complete.healing import HealedAnswer, Healer, Healing
 from completiond.complete.language import why_off
+from completiond.complete.line_ends import line_end_of, spans_with, with_line_end, with_line_feeds
 from completiond.complete.memory_plan import MemoryPlan
 from completiond.complete.open_documents import OpenDocuments
 from completiond.complete.place import Place
@@ -34,7 +36,6 @@ from completiond.complete.request import (
     CompletionRequest,
     DrafterStats,
     Lines,
-    Span,
     WorkCounts,
 )
 from completiond.complete.tokens import TextTokenizer
@@ -47,9 +48,7 @@ from completiond.engine.load import LoadedModel
 from completiond.engine.out_of_memory import MEMORY_ADVICE, is_out_of_memory
 from completiond.engine.sampling import Sampler
 from completiond.errors import ConfigError, MemoryFullError, UsageError
-from completiond.exclude.exclusions import Exclusions
 from completiond.exclude.guard import Guard
-from completiond.exclude.ignore_file import Problem
 from completiond.exclude.mask import mask_secrets
 from completiond.spec.acceptance_counter import AcceptanceCounter, CountingPolicy
 from completiond.spec.draft_text import DraftText
@@ -75,7 +74,7 @@ class Completer:
         frame = build_prompt("", "", self.tokenizer, self.fim, PromptBudget(1, 0))
         self._frame_tokens = max(8, len(frame.token_ids))
         self.dictionary = Dictionary(self.tokenizer)
-        self.guard = Guard(_exclusions(config.exclude))
+        self.guard = Guard(exclusions_of(config.exclude))
         self.others = OtherFiles(self.dictionary, self.guard, self.tokenizer, self.fim)
         self.documents = OpenDocuments(self.dictionary, self.guard, config.spec.workspace, others=self.others)
         self.acceptance = AcceptanceCounter()
@@ -129,7 +128,7 @@ class Completer:
         """
         most = self._budget(request, max_tokens)
         wanted = (request.settings or self.config).prompt
-        text = _with_line_feeds(request.prefix), _with_line_feeds(request.suffix)
+        text = with_line_feeds(request.prefix), with_line_feeds(request.suffix)
         read_chars = most.prefix_tokens * CHARS_PER_TOKEN, most.suffix_tokens * CHARS_PER_TOKEN
         prefix, suffix = mask_secrets(*text, *read_chars)
         is_masked = (prefix, suffix) != text
@@ -177,7 +176,7 @@ class Completer:
         key = (request.client_id, request.document_id)
         if key not in self.dictionary:
             return None
-        return self.dictionary.draft_text(key, _with_line_feeds(request.prefix).count("\n"))
+        return self.dictionary.draft_text(key, with_line_feeds(request.prefix).count("\n"))
 
     def _drafter(self, request: CompletionRequest) -> Drafter:
         configured = request.settings.spec.drafter if request.settings is not None else None
@@ -185,7 +184,7 @@ class Completer:
 
     def set_exclusions(self, exclude: ExcludeConfig, own: Mapping[str, ExcludeConfig]) -> None:
         """What the settings take out is this from now on; of clients that have their ``own``, that."""
-        self.guard.set_exclusions(_exclusions(exclude), {client: _exclusions(one) for client, one in own.items()})
+        self.guard.set_exclusions(exclusions_of(exclude), {one: exclusions_of(its) for one, its in own.items()})
 
     def run(
         self, request: CompletionRequest, arrived: float, written: Written | None = None
@@ -233,20 +232,20 @@ class Completer:
             self.policy.take_decisions()  # an answer that was broken off leaves its own behind
         drafter = self._drafter(request)
         drafter.reset((*prompt.prefix_ids, *token_ids), (prompt.suffix_ids,))
-        before, after = _with_line_feeds(request.prefix[-65536:]), _with_line_feeds(request.suffix[:65536])
+        before, after = with_line_feeds(request.prefix[-65536:]), with_line_feeds(request.suffix[:65536])
         place = Place.of(before, after, settings.completion.multiline)
         answer = self._answer(place, prompt, settings.completion.min_confidence / 100)
         sampler = self._sampler(request, prompt, token_ids)
         policy = CountingPolicy(self.policy or FixedPolicy(), self.acceptance, request.sampling.temperature)
         figures = written.figures = written.figures or Figures(arrived)
-        line_end = _line_end(request)
+        line_end = line_end_of(request)
         stop_reason = answer.take_known(token_ids, written.sources, written.logprobs, max_tokens)
         steps = () if stop_reason else generate(
             self.target, self.kv, (*prompt.token_ids, *token_ids), drafter, sampler, answer.push,
             max_tokens - len(token_ids), self.config.spec.max_draft_tokens, policy, self.shift, prompt.movable,
         )  # fmt: skip
         if token_ids and (chunk := answer.close(stop_reason) if stop_reason else answer.take_chunk()):
-            yield _with_line_end(chunk, line_end)
+            yield with_line_end(chunk, line_end)
         lines = ""
         for step in steps:
             figures.add(step)
@@ -257,7 +256,7 @@ class Completer:
             written.logprobs.extend(answer.logprobs[len(written.logprobs) :])
             chunk = answer.take_chunk() if stop_reason is None else answer.close(stop_reason)
             stop_reason = UNCERTAIN if answer.is_uncertain else stop_reason
-            yield _with_line_end(chunk, line_end) if chunk else None
+            yield with_line_end(chunk, line_end) if chunk else None
             if request.in_lines and stop_reason is None and len(answer.whole_lines) > len(lines):
                 lines = answer.whole_lines
                 yield Lines(self._completion(answer, lines, prompt, figures, "deadline", line_end))
@@ -307,7 +306,7 @@ class Completer:
         most = self._budget(request, max_tokens)
         if not most.context_tokens:
             return None
-        prefix, suffix = _with_line_feeds(request.prefix), _with_line_feeds(request.suffix)
+        prefix, suffix = with_line_feeds(request.prefix), with_line_feeds(request.suffix)
         return self.others.propose(ContextPlace.of(request, prefix, suffix, most), most.context_tokens)
 
     def _count(self, step: Step) -> None:
@@ -322,11 +321,10 @@ class Completer:
         decisions: Sequence[Decision] = (),
     ) -> Completion:  # fmt: skip
         """``text``: what the answer begins with, or all of it."""
-        spans = tuple(Span(span.text.replace("\n", line_end), span.source) for span in answer.spans_of(text))
         return Completion(
             text=text.replace("\n", line_end),
             token_ids=tuple(answer.token_ids),
-            spans=spans,
+            spans=spans_with(answer.spans_of(text), line_end),
             prompt_tokens=len(prompt.token_ids),
             cached_tokens=figures.cached_tokens,
             moved_tokens=figures.moved_tokens,
@@ -363,32 +361,3 @@ def _shift(kv: SequenceCache, config: Config, device_type: str) -> SuffixShift |
     raise ConfigError(
         f"cache.suffix is shift, and {config.model.name} does not run on the fast decoder.", "Set it to auto or exact."
     )
-
-
-def _exclusions(exclude: ExcludeConfig) -> Exclusions:
-    return Exclusions(exclude.globs, exclude.gitignore, on_problem=_warn_of)
-
-
-def _warn_of(problem: Problem) -> None:
-    log.warning("%s", problem)
-
-
-def _with_line_feeds(text: str) -> str:
-    """Models, dictionaries and stop rules see one kind of line end."""
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
-
-
-def _line_end(request: CompletionRequest) -> str:
-    """The document's own line end: the nearest one before the cursor, else the first after it."""
-    newline = request.prefix.rfind("\n")
-    if newline >= 0:
-        return "\r\n" if request.prefix[newline - 1 : newline] == "\r" else "\n"
-    newline = request.suffix.find("\n")
-    return "\r\n" if newline > 0 and request.suffix[newline - 1] == "\r" else "\n"
-
-
-def _with_line_end(chunk: Chunk, line_end: str) -> Chunk:
-    if line_end == "\n":
-        return chunk
-    spans = tuple(Span(span.text.replace("\n", line_end), span.source) for span in chunk.spans)
-    return Chunk(chunk.text.replace("\n", line_end), spans)
