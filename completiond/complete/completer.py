@@ -64,6 +64,8 @@ log = logging.getLogger(__name__)
 class Completer:
     """Owns the model, its cache and the drafters. Not thread-safe: one thread runs one request at a time."""
 
+    writes_ahead = True
+
     def __init__(self, model: LoadedModel, config: Config, model_file: Path | None = None) -> None:
         """``model_file``: what ``model`` was loaded from, by which its shipped heads are found."""
         self.model = model
@@ -113,6 +115,36 @@ class Completer:
         """What takes half words back; None where the vocabulary's tokens have no spelling."""
         spellings = self.tokenizer.spellings()
         return Healer(Vocabulary(spellings)) if spellings else None
+
+    @property
+    def name(self) -> str:
+        """See AnyCompleter.name."""
+        return self.config.model.name
+
+    @property
+    def device_name(self) -> str:
+        """See AnyCompleter.device_name."""
+        return str(self.target.device)
+
+    @property
+    def dtype_name(self) -> str:
+        """See AnyCompleter.dtype_name."""
+        return str(self.target.dtype_name)
+
+    @property
+    def given_up(self) -> tuple[str, ...]:
+        """See AnyCompleter.given_up."""
+        return self.memory.given_up if self.memory is not None else ()
+
+    def connect(self) -> None:
+        """See AnyCompleter.connect. What was loaded stays."""
+
+    def close(self) -> None:
+        """See AnyCompleter.close. There are no connections."""
+
+    def forget_texts(self) -> None:
+        """See AnyCompleter.forget_texts."""
+        self.kv.forget()
 
     def prompt(
         self,
