@@ -11,6 +11,8 @@ import socket
 import struct
 from collections.abc import Callable
 
+from completiond.api.front import Front
+from completiond.api.port import Port, open_http
 from completiond.config.settings import Settings
 from completiond.errors import DaemonError
 from completiond.launch import try_connect
@@ -31,29 +33,36 @@ _CLOSE_CONNECTIONS_S = 0.2
 async def run_daemon(
     service_factory: Callable[[], ManagedService], paths: Paths, settings: Settings | None = None
 ) -> None:
-    """Serve clients on ``paths.socket`` until ``completiond/stop``, SIGTERM or SIGINT. ``settings``: those that the
-    service follows, if it does.
+    """Serve clients on ``paths.socket``, and HTTP where ``api.http`` says, until ``completiond/stop``, SIGTERM or
+    SIGINT. ``settings``: those that the service follows, if it does.
 
     The socket accepts connections before ``service_factory`` is called and pygls is imported: a client is sure to be
     served from then on, though it may have to wait a little. Raises DaemonError for a runtime folder that is
-    not safe or a socket that cannot be made, and DaemonRunningError if another daemon serves.
+    not safe, or a socket or a port that cannot be made, and DaemonRunningError if another daemon serves.
     """
     paths.make_runtime_dir()
     lock = InstanceLock(paths)
     lock.acquire(lambda: _is_serving(paths))
     try:
+        port = Port.open(settings.config.api.http, paths) if settings is not None else None
         listening = _listen(paths)
         try:
-            await _serve(service_factory, paths, listening, settings)
+            await _serve(service_factory, paths, listening, settings, port)
         finally:
             listening.close()
             paths.socket.unlink(missing_ok=True)
+            if port is not None:
+                port.close()
     finally:
         lock.release()
 
 
 async def _serve(
-    service_factory: Callable[[], ManagedService], paths: Paths, listening: socket.socket, settings: Settings | None
+    service_factory: Callable[[], ManagedService],
+    paths: Paths,
+    listening: socket.socket,
+    settings: Settings | None,
+    port: Port | None,
 ) -> None:
     loop = asyncio.get_running_loop()
     log_loop_errors(loop, log)
@@ -64,12 +73,17 @@ async def _serve(
     service = service_factory()
     connections = _Connections(host := Host(service, paths.socket, stop.set, settings))
     service.start()  # last: the engine's thread imports torch, and one thread at a time can import
-    server = await asyncio.start_unix_server(connections.serve, sock=listening)
+    front = Front(connections.serve, lambda: open_http(host, port), _is_ours)
+    server = await loop.create_unix_server(front.unix_protocol, sock=listening)
+    if port is not None:
+        host.http_url = port.address.url
+        await front.http()
     await stop.wait()
     log.info("Stopping")
     server.close()
     paths.socket.unlink(missing_ok=True)  # from here on, a client that looks for a daemon starts the next one
     host.announce_stop()
+    await front.close()
     await connections.close()
     try:
         await asyncio.wait_for(service.close(), _CLOSE_SERVICE_S)
@@ -92,16 +106,12 @@ class _Connections:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one client, unless it belongs to another user."""
+        """Serve one client that speaks LSP."""
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         try:
-            if _is_ours(writer.get_extra_info("socket")):
-                await self._serve_connection(self._host, self._converter, reader, writer)
-            else:
-                log.warning("Refused a client of another user")
-                writer.close()
+            await self._serve_connection(self._host, self._converter, reader, writer)
         except asyncio.CancelledError:
             pass  # the daemon is closing
         except Exception as error:

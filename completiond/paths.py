@@ -75,6 +75,11 @@ class Paths:
         return self.runtime_dir / "daemon.lock"
 
     @property
+    def token_file(self) -> Path:
+        """What HTTP clients over TCP have to know."""
+        return self.runtime_dir / "http.token"
+
+    @property
     def log_file(self) -> Path:
         """Where a daemon started in the background writes its log."""
         return self.runtime_dir / "daemon.log"

@@ -140,9 +140,23 @@ class FakeService:
     def forget_client(self, client_id: str) -> None:
         self.forgotten.append(client_id)
 
-    async def alternatives(self, request: CompletionRequest, first: Completion) -> Sequence[Completion]:
+    async def alternatives(
+        self, request: CompletionRequest, first: Completion, count: int | None = None
+    ) -> Sequence[Completion]:
         """None."""
         return ()
+
+    async def tokenize(self, text: str, with_controls: bool = False) -> Sequence[int]:
+        """A token a character."""
+        return [ord(char) for char in text]
+
+    async def detokenize(self, token_ids: Sequence[int]) -> str:
+        """The characters."""
+        return "".join(map(chr, token_ids))
+
+    def observe(self, listener: Callable[[Completion], None]) -> Callable[[], None]:
+        """Of no answer."""
+        return lambda: None
 
     async def complete(self, request: CompletionRequest) -> Completion:
         async for event in self.stream(request):

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
+from completiond.api.token import http_token
 from completiond.client import STATUS_TIMEOUT_S, connect
 from completiond.commands.errors import reports_errors
 from completiond.commands.recent_lines import recent_lines
 from completiond.commands.settings import follow_settings
 from completiond.config import Problem
-from completiond.errors import DaemonError, DaemonUnreachableError
+from completiond.config.http_address import HttpAddress
+from completiond.errors import DaemonError, DaemonUnreachableError, UsageError
 from completiond.lock import holder_pid
 from completiond.paths import Paths
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from completiond.config.settings import Settings
     from completiond.lsp.host import ManagedService
 
-__all__ = ["lsp", "serve", "status", "stop"]
+__all__ = ["lsp", "serve", "status", "stop", "token"]
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +39,10 @@ _POLL_S: Final = 0.02
 @reports_errors
 def serve(
     model: Annotated[str | None, typer.Option(help="Run this model instead of the configured one.")] = None,
+    http: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Serve HTTP at this address of this machine too, 127.0.0.1:8012."),
+    ] = None,
 ) -> None:
     """Run the daemon in this terminal until Ctrl-C or `completiond stop`. Editors start one themselves."""
     from completiond.daemon import run_daemon
@@ -44,7 +50,7 @@ def serve(
 
     configure_logging()
     paths = Paths.from_environment()
-    settings = follow_settings(paths, model, _log)
+    settings = follow_settings(paths, model, _log, _address(http))
 
     async def run() -> None:
         await run_daemon(lambda: _local_service(settings, paths), paths, settings)
@@ -99,6 +105,14 @@ def stop() -> None:
 
 
 @reports_errors
+def token() -> None:
+    """Print what HTTP clients over TCP have to send: Authorization: Bearer TOKEN."""
+    paths = Paths.from_environment()
+    paths.make_runtime_dir()
+    typer.echo(http_token(paths))
+
+
+@reports_errors
 def status(
     why: Annotated[
         bool,
@@ -135,6 +149,14 @@ def status(
         from completiond.commands.status_table import status_table
 
         Console(soft_wrap=True, highlight=False).print(status_table(values))
+
+
+def _address(http: str | None) -> str | None:
+    """``http`` if it can be listened on; here, a wrong one is not passed over."""
+    try:
+        return http and str(HttpAddress.parse(http))
+    except ValueError as error:
+        raise UsageError(f"{error}.") from None
 
 
 def _log(problem: Problem) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from completiond.config import Config, Problem, load_config
+from completiond.config.setting import Name, Value
 from completiond.config.settings import Report, Settings, ignore
 from completiond.errors import ConfigError
 from completiond.paths import Paths
@@ -26,9 +27,14 @@ def read_settings(paths: Paths, model: str | None = None, refuse: bool = False) 
     return load_config(paths.config_file, report=report).with_model(model)
 
 
-def follow_settings(paths: Paths, model: str | None = None, report: Report = ignore) -> Settings:
-    """The same with those of repositories, for a process that goes on while files change; see Settings."""
-    options = {("model", "name"): model} if model is not None else {}
+def follow_settings(
+    paths: Paths, model: str | None = None, report: Report = ignore, http: str | None = None
+) -> Settings:
+    """The same with those of repositories, for a process that goes on while files change; see Settings. ``http``:
+    where to serve that, unless it is None.
+    """
+    given: dict[Name, Value | None] = {("model", "name"): model, ("api", "http"): http}
+    options = {name: value for name, value in given.items() if value is not None}
     return Settings(paths.config_file, options=options, trust_file=paths.trust_file, report=report)
 
 

@@ -26,6 +26,7 @@ def status_table(values: dict[str, Any]) -> Table:
         "process": f"{values['pid']}, up {_duration(values['uptime_s'])}, {values['rss_mb']:.0f} MB",
         "version": values["version"],
         "socket": values["socket"],
+        "http": values.get("http"),
         "settings": "; ".join(values.get("problems", ())),
         "clients": str(values["clients"]),
         "requests": ", ".join(f"{count} {name}" for name, count in values["counters"].items()).replace(

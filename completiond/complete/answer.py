@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from completiond.complete.confidence import first_line_confidence, sure_end
+from completiond.complete.limits import NO_LIMITS, Limits
 from completiond.complete.place import Place
-from completiond.complete.request import Chunk, Span
+from completiond.complete.request import Chunk, Span, TokenText
 from completiond.complete.shape import Shape
 from completiond.complete.stops import check, finish
 from completiond.complete.tokens import TextTokenizer
+from completiond.complete.verdict import Verdict
 from completiond.exclude.mask import MASK
 
 __all__ = ["HIDDEN", "UNCERTAIN", "Answer"]
@@ -29,17 +31,23 @@ class Answer:
     """
 
     def __init__(
-        self, tokenizer: TextTokenizer | None, place: Place, min_confidence: float = 0.0, is_masked: bool = False
+        self,
+        tokenizer: TextTokenizer | None,
+        place: Place,
+        min_confidence: float = 0.0,
+        is_masked: bool = False,
+        limits: Limits = NO_LIMITS,
     ) -> None:
         """``tokenizer`` None: it is fed text, with ``push_text``. ``min_confidence``: 0.0 to 1.0, of the first line;
         nothing is shown where the model is less sure of it. ``is_masked``: the model has read asterisks in the place
-        of secrets.
+        of secrets. ``limits``: of who asks.
         """
         self._tokenizer = tokenizer
         self._stream = tokenizer.stream() if tokenizer is not None else None
         self._place = place
         self._min_confidence = min_confidence
         self._is_masked = is_masked
+        self._limits = limits
         self._shape = Shape(place)
         self._pieces: list[str] = []
         self.sources: list[str] = []
@@ -51,6 +59,8 @@ class Answer:
         self._shown = 0
         self._is_closed = False
         self.token_ids: list[int] = []
+        self.stop_word = ""
+        """Which of the request's strings ended it."""
 
     def push(self, token_id: int) -> str | None:
         """Take the next token; a reason means that the answer ends here (with ``eos`` the token is not part of it)."""
@@ -63,17 +73,36 @@ class Answer:
 
     def push_text(self, text: str) -> str | None:
         """Take the next piece of text, that of a token or one that is no word's half; the same reasons as ``push``."""
-        piece = self._shape.push(text)
+        piece = self._formed(text)
         self._pieces.append(piece)
+        begin = len(self._text)
         self._text += piece
-        verdict = check(self._text, self._place)
+        verdict = self._limits.narrow(self._check(), self._text, begin)
         if self._is_masked and (masked := self._text.find(MASK * 4)) >= 0:
             # It writes what it has read in a secret's place. Where nothing was hidden, a comment may have such a row.
             self._end, self._fallback = masked, None
             return HIDDEN
         safe = min(verdict.safe, len(self._text.rstrip(MASK))) if self._is_masked else verdict.safe
         self._end, self._safe, self._fallback = verdict.end, max(self._safe, safe), verdict.fallback
+        if verdict.end is not None and verdict.reason == "stop":
+            self.stop_word = self._limits.word_at(self._text, verdict.end)
         return verdict.reason if verdict.end is not None else None
+
+    def _formed(self, piece: str) -> str:
+        """``piece``, which comes next, in the form that it is shown in."""
+        return self._shape.push(piece)
+
+    def _held(self) -> str:
+        """What was held back until it was clear that nothing more comes."""
+        return self._shape.flush()
+
+    def _check(self) -> Verdict:
+        """Whether the text so far has come to its end by itself."""
+        return check(self._text, self._place)
+
+    def _finish(self, text: str, reason: str) -> str:
+        """What is shown of ``text``, which ended for ``reason``."""
+        return finish(text, self._place, reason)
 
     def take_known(
         self, token_ids: Sequence[int], sources: Sequence[str], logprobs: Sequence[float], max_tokens: int
@@ -140,11 +169,11 @@ class Answer:
             self.token_ids.clear()
             return None
         if self._end is None and self._pieces:
-            held = self._shape.flush()
+            held = self._held()
             self._pieces[-1] += held
             self._text += held
         text = self._text if self._end is None else self._text[: self._end]
-        self._text = finish(text, self._place, reason)
+        self._text = self._finish(text, reason)
         length = 0
         for index, piece in enumerate(self._pieces):
             if length >= len(self._text):
@@ -157,6 +186,16 @@ class Answer:
     def text(self) -> str:
         """The whole text, after ``close``."""
         return self._text
+
+    @property
+    def tokens(self) -> tuple[TokenText, ...]:
+        """Of each token of the text, after ``close``, what it added to it and how sure the model was of it."""
+        tokens: list[TokenText] = []
+        left = len(self._text)
+        for piece, logprob in zip(self._pieces[: len(self.token_ids)], self.logprobs, strict=False):
+            tokens.append(TokenText(piece[:left], logprob))
+            left = max(0, left - len(piece))
+        return tuple(tokens)
 
     @property
     def spans(self) -> tuple[Span, ...]:

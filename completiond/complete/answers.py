@@ -14,6 +14,7 @@ from hashlib import blake2b
 
 from completiond.cache.results import ResultCache
 from completiond.complete.generation import Generation, Reader
+from completiond.complete.limits import Limits
 from completiond.complete.request import EXCLUDED, OFF, Completion, CompletionRequest
 from completiond.complete.rest import rest_of
 from completiond.config import Config
@@ -34,6 +35,7 @@ class _Group:
     max_tokens: int | None
     sampling: SamplingParams
     settings: Config | None
+    exact: tuple[bool, Limits, bool, bytes]
 
 
 MAX_BROKEN_OFF = 8
@@ -106,8 +108,8 @@ class Answers:
         self._running.remove(generation)
         waiting = self._waiting.pop(generation, None)
         if completion is not None:
-            # A file may be read again tomorrow.
-            if generation.is_kept and not completion.stop_reason.startswith((EXCLUDED, OFF)):
+            # A file may be read again tomorrow, and there may be more time.
+            if generation.is_kept and not completion.stop_reason.startswith((EXCLUDED, OFF, "time")):
                 self._results.put(_group(generation.request), generation.request.prefix, completion.text, completion)
             generation.end(completion)
         elif waiting is not None and generation.has_readers:
@@ -170,7 +172,14 @@ def _group(request: CompletionRequest) -> _Group:
         request.max_tokens,
         request.sampling,
         request.settings,
+        _exactly(request),
     )
+
+
+def _exactly(request: CompletionRequest) -> tuple[bool, Limits, bool, bytes]:
+    """What has to be the same besides; for an exact request, all that the answer depends on."""
+    asked = repr((request.prefix, request.prompt_ids)).encode() if request.is_exact else b""
+    return request.is_exact, request.limits, request.is_raw, blake2b(asked, digest_size=16).digest()
 
 
 def _is_kept(request: CompletionRequest) -> bool:
@@ -182,4 +191,4 @@ def _is_kept(request: CompletionRequest) -> bool:
 
 def _is_same_but_for_prefix(a: CompletionRequest, b: CompletionRequest) -> bool:
     same = (a.path, a.max_tokens, a.sampling, a.suffix) == (b.path, b.max_tokens, b.sampling, b.suffix)
-    return same and a.settings == b.settings
+    return same and a.settings == b.settings and _exactly(a) == _exactly(b)

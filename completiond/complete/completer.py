@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from completiond.cache.kv import KVCache, SequenceCache
-from completiond.cache.shift import SuffixShift
 from completiond.cache.tree import PrefixTree
 from completiond.complete.answer import HIDDEN, UNCERTAIN, Answer
 from completiond.complete.avoiding import Avoiding
@@ -19,15 +17,15 @@ from completiond.complete.context.place import ContextPlace
 from completiond.complete.context_budget import ReadingTime, fit_prompt
 from completiond.complete.dictionary import Dictionary
 from completiond.complete.drafters import Drafters
-from completiond.complete.excluding import exclusions_of
 from completiond.complete.families import find_family
 from completiond.complete.healing import HealedAnswer, Healer, Healing
 from completiond.complete.language import why_off
-from completiond.complete.line_ends import line_end_of, spans_with, with_line_end, with_line_feeds
+from completiond.complete.line_ends import line_end_of, with_line_end, with_line_feeds
 from completiond.complete.memory_plan import MemoryPlan
 from completiond.complete.open_documents import OpenDocuments
 from completiond.complete.place import Place
 from completiond.complete.prompt import CHARS_PER_TOKEN, Prompt, PromptBudget, build_prompt
+from completiond.complete.raw import RawAnswer, raw_prompt, raw_room
 from completiond.complete.repo_context import NO_CONTEXT
 from completiond.complete.request import (
     EXCLUDED,
@@ -38,6 +36,8 @@ from completiond.complete.request import (
     Lines,
     WorkCounts,
 )
+from completiond.complete.set_exclusions import exclusions_of
+from completiond.complete.suffix import suffix_shift
 from completiond.complete.tokens import TextTokenizer
 from completiond.complete.vocabulary import Vocabulary
 from completiond.complete.written import Figures, Written
@@ -47,7 +47,7 @@ from completiond.engine.generate import Step, generate, read_prompt
 from completiond.engine.load import LoadedModel
 from completiond.engine.out_of_memory import MEMORY_ADVICE, is_out_of_memory
 from completiond.engine.sampling import Sampler
-from completiond.errors import ConfigError, MemoryFullError, UsageError
+from completiond.errors import MemoryFullError, UsageError
 from completiond.exclude.guard import Guard
 from completiond.exclude.mask import mask_secrets
 from completiond.spec.acceptance_counter import AcceptanceCounter, CountingPolicy
@@ -58,7 +58,6 @@ from completiond.spec.policy import Decision, FixedPolicy, MeasuredPolicy
 __all__ = ["Completer"]
 
 T = TypeVar("T")
-log = logging.getLogger(__name__)
 
 
 class Completer:
@@ -88,7 +87,7 @@ class Completer:
         self.kv: SequenceCache = self.target.new_cache(min(config.model.context_tokens, self.target.max_positions))
         if isinstance(self.kv, KVCache) and config.cache.memory_mb:
             self.kv.others = PrefixTree(config.cache.memory_mb << 20)
-        self.shift = _shift(self.kv, config, self.target.device.type)
+        self.shift = suffix_shift(self.kv, config, self.target.device.type)
         self.drafters = Drafters(model, self.kv, config, self.tokenizer.stop_ids, model_file)
 
     @property
@@ -130,6 +129,11 @@ class Completer:
     def dtype_name(self) -> str:
         """See AnyCompleter.dtype_name."""
         return str(self.target.dtype_name)
+
+    @property
+    def context_tokens(self) -> int:
+        """See AnyCompleter.context_tokens."""
+        return self.kv.capacity_tokens
 
     @property
     def given_up(self) -> tuple[str, ...]:
@@ -216,7 +220,7 @@ class Completer:
 
     def set_exclusions(self, exclude: ExcludeConfig, own: Mapping[str, ExcludeConfig]) -> None:
         """What the settings take out is this from now on; of clients that have their ``own``, that."""
-        self.guard.set_exclusions(exclusions_of(exclude), {one: exclusions_of(its) for one, its in own.items()})
+        self.guard.set_exclusions(exclusions_of(exclude), {client: exclusions_of(one) for client, one in own.items()})
 
     def run(
         self, request: CompletionRequest, arrived: float, written: Written | None = None
@@ -252,21 +256,23 @@ class Completer:
             yield self._silence(f"{EXCLUDED}{reason}")
             return
         settings = request.settings or self.config
-        if (off := why_off(request, settings)) is not None:
+        if not request.is_raw and (off := why_off(request, settings)) is not None:
             yield self._silence(off)
             return
-        max_tokens = settings.completion.max_tokens if request.max_tokens is None else request.max_tokens
-        if max_tokens < 1:
-            raise UsageError(f"max_tokens is {max_tokens}.", "Use a positive number.")
-        prompt = written.prompt or self.prompt(request, max_tokens, not request.may_read_less, may_take_back=True)
-        written.prompt = prompt
+        prompt = written.prompt = written.prompt or self._prompt(request)
+        max_tokens = self._max_tokens(request, prompt)
         if self.policy is not None:
             self.policy.take_decisions()  # an answer that was broken off leaves its own behind
         drafter = self._drafter(request)
-        drafter.reset((*prompt.prefix_ids, *token_ids), (prompt.suffix_ids,))
+        drafter.reset(
+            (*prompt.prefix_ids, *token_ids), (prompt.suffix_ids, *map(self.tokenizer.encode, request.drafts))
+        )
+        if max_tokens == 0:
+            yield from self._read_only(request, prompt, drafter, Figures(arrived))
+            return
         before, after = with_line_feeds(request.prefix[-65536:]), with_line_feeds(request.suffix[:65536])
         place = Place.of(before, after, settings.completion.multiline)
-        answer = self._answer(place, prompt, settings.completion.min_confidence / 100)
+        answer = self._answer(request, place, prompt, settings.completion.min_confidence / 100)
         sampler = self._sampler(request, prompt, token_ids)
         policy = CountingPolicy(self.policy or FixedPolicy(), self.acceptance, request.sampling.temperature)
         figures = written.figures = written.figures or Figures(arrived)
@@ -284,6 +290,8 @@ class Completer:
             self._count(step)
             token_ids.extend(step.token_ids)
             stop_reason = answer.attribute(step.accepted, step.source, step.logprobs) or step.stop_reason
+            is_late = stop_reason is None and request.limits.is_time_over(answer.text, figures.wrote_ms)
+            stop_reason = "time" if is_late else stop_reason
             written.sources.extend(answer.sources[len(written.sources) :])
             written.logprobs.extend(answer.logprobs[len(written.logprobs) :])
             chunk = answer.take_chunk() if stop_reason is None else answer.close(stop_reason)
@@ -295,13 +303,45 @@ class Completer:
             if stop_reason is not None:
                 break
         decisions = self.policy.take_decisions() if self.policy and request.explain else []
-        ended = stop_reason if stop_reason and (answer.text or stop_reason in (HIDDEN, UNCERTAIN)) else "empty"
-        yield self._completion(answer, answer.text, prompt, figures, ended, line_end, decisions)
+        is_told = answer.text or request.is_raw or stop_reason in (HIDDEN, UNCERTAIN)
+        ended = stop_reason if stop_reason and is_told else "empty"
+        completion = self._completion(answer, answer.text, prompt, figures, ended, line_end, decisions)
+        yield replace(completion, tokens=answer.tokens) if request.is_exact else completion
 
-    def _answer(self, place: Place, prompt: Prompt, min_confidence: float) -> Answer:
+    def _prompt(self, request: CompletionRequest) -> Prompt:
+        """What the model reads at first."""
+        if request.is_raw:
+            return raw_prompt(request, self.tokenizer, self.fim)
+        max_tokens = self._max_tokens(request, None)
+        return self.prompt(request, max_tokens, not request.may_read_less, may_take_back=True)
+
+    def _max_tokens(self, request: CompletionRequest, prompt: Prompt | None) -> int:
+        """Raises UsageError for less than one, unless that is how the request is limited, and for no room."""
+        wanted, limit = (request.settings or self.config).completion.max_tokens, request.limits.max_tokens
+        if request.is_raw and prompt is not None:
+            return raw_room(prompt, self.kv.capacity_tokens, wanted if limit is None else limit)
+        max_tokens = wanted if request.max_tokens is None else request.max_tokens
+        if max_tokens < 1:
+            raise UsageError(f"max_tokens is {max_tokens}.", "Use a positive number.")
+        return max_tokens if limit is None else min(max_tokens, limit)
+
+    def _read_only(
+        self, request: CompletionRequest, prompt: Prompt, drafter: Drafter, figures: Figures
+    ) -> Iterator[Completion | None]:
+        """Have the cache hold the prompt; the answer is empty."""
+        for step in read_prompt(self.target, self.kv, prompt.token_ids, drafter, self.shift, prompt.movable):
+            figures.add(step)
+            self._count(step)
+            yield None
+        answer = RawAnswer(self.tokenizer, request.limits)
+        yield self._completion(answer, "", prompt, figures, "length", line_end_of(request))
+
+    def _answer(self, request: CompletionRequest, place: Place, prompt: Prompt, min_confidence: float) -> Answer:
+        if request.is_raw:
+            return RawAnswer(self.tokenizer, request.limits)
         if not prompt.taken_back:
-            return Answer(self.tokenizer, place, min_confidence, prompt.is_masked)
-        return HealedAnswer(self.tokenizer, place, prompt.taken_back, min_confidence, prompt.is_masked)
+            return Answer(self.tokenizer, place, min_confidence, prompt.is_masked, request.limits)
+        return HealedAnswer(self.tokenizer, place, prompt.taken_back, min_confidence, prompt.is_masked, request.limits)
 
     def _sampler(self, request: CompletionRequest, prompt: Prompt, known_ids: Sequence[int]) -> Sampler:
         """``known_ids`` of the answer are written already."""
@@ -345,6 +385,9 @@ class Completer:
         self.work.passes += 1
         self.work.computed_tokens += step.computed_tokens
         self.work.written_tokens += len(step.token_ids)
+        self.work.drafts += step.drafted > 0
+        self.work.draft_tokens += step.drafted
+        self.work.accepted_tokens += step.accepted
         if self.reading is not None and not step.token_ids and step.stop_reason is None:
             self.reading.observe(step.computed_tokens, step.pass_ms)
 
@@ -356,7 +399,7 @@ class Completer:
         return Completion(
             text=text.replace("\n", line_end),
             token_ids=tuple(answer.token_ids),
-            spans=spans_with(answer.spans_of(text), line_end),
+            spans=with_line_end(Chunk(text, answer.spans_of(text)), line_end).spans,
             prompt_tokens=len(prompt.token_ids),
             cached_tokens=figures.cached_tokens,
             moved_tokens=figures.moved_tokens,
@@ -371,6 +414,7 @@ class Completer:
             model=self.config.model.name,
             device=str(self.target.device),
             decisions=tuple(decisions),
+            stop_word=answer.stop_word,
         )
 
     def _silence(self, reason: str) -> Completion:
@@ -380,16 +424,3 @@ class Completer:
             drafted=0, accepted=0, by_drafter={}, stop_reason=reason, model=self.config.model.name,
             device=str(self.target.device),
         )  # fmt: skip
-
-
-def _shift(kv: SequenceCache, config: Config, device_type: str) -> SuffixShift | None:
-    """Raises ConfigError where shifting is asked for and cannot be done."""
-    if config.cache.suffix == "exact" or (config.cache.suffix == "auto" and device_type != "cpu"):
-        return None
-    if isinstance(kv, KVCache) and kv.rope_theta is not None:
-        return SuffixShift(kv)
-    if config.cache.suffix == "auto":
-        return None
-    raise ConfigError(
-        f"cache.suffix is shift, and {config.model.name} does not run on the fast decoder.", "Set it to auto or exact."
-    )

@@ -48,6 +48,10 @@ class AnyCompleter(Protocol):
         """What of the settings did not fit into memory, one line each."""
 
     @property
+    def context_tokens(self) -> int:
+        """Most tokens of prompt and answer together; 0: not known."""
+
+    @property
     def policy(self) -> MeasuredPolicy | None:
         """What has measured passes; None: nothing has."""
 
@@ -91,5 +95,5 @@ def ready_state(completer: AnyCompleter) -> ServiceState:
     """The service's, with a ``completer`` that is ready."""
     return ServiceState(
         "ready", 1.0, "ready", completer.name, completer.device_name, completer.dtype_name, completer.fim_name,
-        completer.given_up,
+        completer.given_up, completer.context_tokens,
     )  # fmt: skip

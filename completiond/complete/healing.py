@@ -14,6 +14,7 @@ from typing import Final
 from torch import Tensor
 
 from completiond.complete.answer import Answer
+from completiond.complete.limits import NO_LIMITS, Limits
 from completiond.complete.place import Place
 from completiond.complete.tokens import TextTokenizer
 from completiond.complete.vocabulary import Vocabulary
@@ -77,9 +78,9 @@ class HealedAnswer(Answer):
 
     def __init__(
         self, tokenizer: TextTokenizer, place: Place, taken_back: str, min_confidence: float = 0.0,
-        is_masked: bool = False,
+        is_masked: bool = False, limits: Limits = NO_LIMITS,
     ) -> None:  # fmt: skip
-        super().__init__(tokenizer, place, min_confidence, is_masked)
+        super().__init__(tokenizer, place, min_confidence, is_masked, limits)
         self._stream = tokenizer.stream(skipped_chars=len(taken_back))
 
     def attribute(self, accepted: int, source: str, logprobs: Sequence[float] = ()) -> str | None:

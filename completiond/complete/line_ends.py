@@ -1,16 +1,14 @@
-"""Line ends: models, dictionaries and stop rules see one kind, a document gets its own back."""
+"""A document's own line ends: inside, there is one kind."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from completiond.complete.request import Chunk, CompletionRequest, Span
 
-__all__ = ["line_end_of", "spans_with", "with_line_end", "with_line_feeds"]
+__all__ = ["line_end_of", "with_line_end", "with_line_feeds"]
 
 
 def with_line_feeds(text: str) -> str:
-    """``text`` with line ends ``\\n``."""
+    """Models, dictionaries and stop rules see one kind of line end."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
@@ -24,12 +22,8 @@ def line_end_of(request: CompletionRequest) -> str:
 
 
 def with_line_end(chunk: Chunk, line_end: str) -> Chunk:
-    """``chunk``, whose line ends are ``\\n``, with ``line_end``."""
+    """``chunk`` as the document has it."""
     if line_end == "\n":
         return chunk
-    return Chunk(chunk.text.replace("\n", line_end), spans_with(chunk.spans, line_end))
-
-
-def spans_with(spans: Sequence[Span], line_end: str) -> tuple[Span, ...]:
-    """``spans``, whose line ends are ``\\n``, with ``line_end``."""
-    return tuple(Span(span.text.replace("\n", line_end), span.source) for span in spans)
+    spans = tuple(Span(span.text.replace("\n", line_end), span.source) for span in chunk.spans)
+    return Chunk(chunk.text.replace("\n", line_end), spans)

@@ -34,6 +34,9 @@ _ENDS: Final = {
     "block": "The next line would have been outside the block that the cursor is in.",
     "repeat": "The model began to repeat a line.",
     "unsure": "The model was not sure of the next line.",
+    "stop": "The answer came to one of the strings that the request ends it at.",
+    "indent": "The next line would have been less deep than the request wants.",
+    "time": "The answer took as long as the request wants to wait for it.",
     "deadline": "These lines were whole when completion.deadline_ms was over; the next request gets the rest.",
 }
 

@@ -51,6 +51,12 @@ class Recent:
         """``clock`` gives seconds."""
         self._clock = clock
         self._ended: deque[tuple[float, RecentRequest]] = deque(maxlen=MAX_RECENT)
+        self._listeners: list[Callable[[Completion], None]] = []
+
+    def observe(self, listener: Callable[[Completion], None]) -> Callable[[], None]:
+        """Call ``listener`` with every answer; the returned function ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
     @property
     def newest_first(self) -> list[RecentRequest]:
@@ -78,6 +84,8 @@ class Recent:
                 async for item in items:
                     if isinstance(item, Completion):
                         one = _answered(one, item)
+                        for listener in self._listeners:
+                            listener(item)
                     yield item
         except BaseException as error:
             if not one.reason:  # who has the answer closes the stream

@@ -15,17 +15,18 @@ from completiond.complete.answer import HIDDEN, Answer
 from completiond.complete.context.other_files import OtherFiles
 from completiond.complete.context.place import ContextPlace
 from completiond.complete.dictionary import Dictionary
-from completiond.complete.excluding import exclusions_of
 from completiond.complete.language import why_off
 from completiond.complete.letters import LETTERS_PER_TOKEN, SilentEncoder
-from completiond.complete.line_ends import line_end_of, spans_with, with_line_end, with_line_feeds
+from completiond.complete.line_ends import line_end_of, with_line_end, with_line_feeds
 from completiond.complete.open_documents import OpenDocuments
 from completiond.complete.place import Place
 from completiond.complete.prompt import PromptBudget, build_prompt
+from completiond.complete.raw import RawAnswer
 from completiond.complete.remote_format import RemoteFormat, RemotePrompt
 from completiond.complete.remote_writing import PortionTimes, RemoteWriting
 from completiond.complete.repo_context import NO_CONTEXT
 from completiond.complete.request import EXCLUDED, Chunk, Completion, CompletionRequest, Lines, WorkCounts
+from completiond.complete.set_exclusions import exclusions_of
 from completiond.complete.tokens import CHARS_PER_TOKEN
 from completiond.complete.written import Written
 from completiond.config import Config, ExcludeConfig
@@ -61,6 +62,7 @@ class RemoteCompleter:
     writes_ahead = False
     policy = None
     dtype_name = ""
+    context_tokens = 0
     given_up: tuple[str, ...] = ()
 
     def __init__(self, server: RemoteServer, config: Config) -> None:
@@ -116,18 +118,19 @@ class RemoteCompleter:
         Raises UsageError for a request that cannot be, RemoteDownError and RemoteRefusedError.
         """
         settings = request.settings or self.config
-        if (reason := self._why_silent(request, settings)) is not None:
-            yield self._completion(Answer(None, Place.of("", "")), 0, PortionTimes(arrived), reason, request)
+        times = PortionTimes(arrived)
+        max_tokens = _max_tokens(request, settings)
+        reason = self._why_silent(request, settings)
+        if reason is None and max_tokens == 0:
+            reason = "length"  # nothing is read ahead there
+        if reason is not None:
+            yield self._completion(Answer(None, Place.of("", "")), 0, times, reason, request)
             return
-        max_tokens = settings.completion.max_tokens if request.max_tokens is None else request.max_tokens
-        if max_tokens < 1:
-            raise UsageError(f"max_tokens is {max_tokens}.", "Use a positive number.")
         prompt, is_masked = self.prompt(request, settings)
-        before, after = with_line_feeds(request.prefix[-NEAR_CHARS:]), with_line_feeds(request.suffix[:NEAR_CHARS])
-        answer = Answer(None, Place.of(before, after, settings.completion.multiline), is_masked=is_masked)
+        answer = _answer(request, settings, is_masked)
         max_chars = max_tokens * CHARS_PER_TOKEN
-        writing = RemoteWriting(answer, self.format.ends, max_chars, self.server.ends_answers)
-        times, line_end, lines = PortionTimes(arrived), line_end_of(request), ""
+        writing = RemoteWriting(answer, () if request.is_raw else self.format.ends, max_chars, self.server.ends_answers)
+        line_end, lines = line_end_of(request), ""
         with contextlib.closing(self.server.complete(_fields(prompt, max_tokens, request.sampling))) as portions:
             for portion in portions:
                 if portion is None:
@@ -135,7 +138,10 @@ class RemoteCompleter:
                     continue
                 times.note()
                 self._count()
-                if (reason := writing.take(portion)) is not None:
+                reason = writing.take(portion)
+                if reason is None and request.limits.is_time_over(answer.text, times.wrote_ms):
+                    reason = "time"
+                if reason is not None:
                     break
                 chunk = answer.take_chunk()
                 yield with_line_end(chunk, line_end) if chunk else None
@@ -145,11 +151,13 @@ class RemoteCompleter:
         reason = reason or writing.end()
         chunk = answer.close(reason)
         yield with_line_end(chunk, line_end) if chunk else None
-        ended = reason if answer.text or reason == HIDDEN else "empty"
+        ended = reason if answer.text or request.is_raw or reason == HIDDEN else "empty"
         yield self._completion(answer, len(answer.text), times, ended, request)
 
     def prompt(self, request: CompletionRequest, settings: Config) -> tuple[RemotePrompt, bool]:
         """What the server is told, and whether secrets are hidden in it."""
+        if request.is_raw:
+            return _raw_prompt(request)
         wanted = settings.prompt
         budget = PromptBudget(
             wanted.prefix_tokens * LETTERS_PER_TOKEN,
@@ -170,7 +178,7 @@ class RemoteCompleter:
     def _why_silent(self, request: CompletionRequest, settings: Config) -> str | None:
         if (reason := self.guard.why(request.client_id, request.path)) is not None:
             return f"{EXCLUDED}{reason}"
-        reason = why_off(request, settings)
+        reason = None if request.is_raw else why_off(request, settings)
         if reason is None and request.avoided_ids is not None:
             reason = ONE_ANSWER
         return reason
@@ -183,11 +191,12 @@ class RemoteCompleter:
         self, answer: Answer, num_chars: int, times: PortionTimes, stop_reason: str, request: CompletionRequest
     ) -> Completion:
         """``num_chars``: how much of the answer there is."""
-        text, line_end = answer.text[:num_chars], line_end_of(request)
+        text = answer.text[:num_chars]
+        shown = with_line_end(Chunk(text, answer.spans_of(text)), line_end_of(request))
         return Completion(
-            text=text.replace("\n", line_end),
+            text=shown.text,
+            spans=shown.spans,
             token_ids=(),
-            spans=spans_with(answer.spans_of(text), line_end),
             prompt_tokens=0,
             cached_tokens=0,
             ttft_ms=times.ttft_ms,
@@ -199,7 +208,35 @@ class RemoteCompleter:
             stop_reason=stop_reason,
             model=self.name,
             device=self.device_name,
+            stop_word=answer.stop_word,
         )
+
+
+def _max_tokens(request: CompletionRequest, settings: Config) -> int:
+    """Raises UsageError for less than one, unless that is how the request is limited."""
+    limit = request.limits.max_tokens
+    wanted = settings.completion.max_tokens if request.max_tokens is None else request.max_tokens
+    if wanted < 1:
+        raise UsageError(f"max_tokens is {wanted}.", "Use a positive number.")
+    if limit is None:
+        return wanted
+    return limit if request.is_raw else min(wanted, limit)
+
+
+def _answer(request: CompletionRequest, settings: Config, is_masked: bool) -> Answer:
+    if request.is_raw:
+        return RawAnswer(None, request.limits)
+    before, after = with_line_feeds(request.prefix[-NEAR_CHARS:]), with_line_feeds(request.suffix[:NEAR_CHARS])
+    place = Place.of(before, after, settings.completion.multiline)
+    return Answer(None, place, is_masked=is_masked, limits=request.limits)
+
+
+def _raw_prompt(request: CompletionRequest) -> tuple[RemotePrompt, bool]:
+    """A program's own prompt, without secrets nevertheless: it leaves this machine."""
+    if request.prompt_ids is not None:
+        raise UsageError("A remote engine is sent text, not tokens.", "Send the prompt as a string.")
+    text, _ = mask_secrets(request.prefix, "", len(request.prefix), 0)
+    return RemotePrompt(text, None), text != request.prefix
 
 
 def _fields(prompt: RemotePrompt, max_tokens: int, sampling: SamplingParams) -> dict[str, Any]:

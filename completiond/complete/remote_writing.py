@@ -36,6 +36,11 @@ class PortionTimes:
         return (self._first - self._arrived) * 1e3 if self.num_portions else 0.0
 
     @property
+    def wrote_ms(self) -> float:
+        """From the first portion to now; 0.0 before it."""
+        return (time.perf_counter() - self._first) * 1e3 if self.num_portions else 0.0
+
+    @property
     def ms_per_portion(self) -> float:
         """Mean over those after the first; 0.0 without any. A portion is a token, or some of them."""
         later = self.num_portions - 1

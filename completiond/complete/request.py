@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
+from completiond.complete.limits import NO_LIMITS, Limits
 from completiond.engine.sampling_params import SamplingParams
 from completiond.spec.drafter_names import DrafterChoice
 from completiond.spec.policy import Decision
@@ -25,6 +26,7 @@ __all__ = [
     "ServedFrom",
     "ServiceState",
     "Span",
+    "TokenText",
     "WorkCounts",
 ]
 
@@ -76,6 +78,18 @@ class CompletionRequest:
     """What is set for this file and client; None: what the service, or the completer, was made with."""
     client_name: str = ""
     """What the client calls itself, for people to read; empty: it does not say."""
+    is_exact: bool = False
+    """A program's own question: it takes no other's place, nor has its place taken, and it is answered by what was
+    written for the very same question only.
+    """
+    limits: Limits = NO_LIMITS
+    """Where else it is to end."""
+    is_raw: bool = False
+    """``prefix`` is all that the model reads, control tokens as they are spelled, and the answer all that it writes."""
+    prompt_ids: tuple[int, ...] | None = None
+    """What it reads instead, in tokens, if the request is raw."""
+    drafts: tuple[str, ...] = ()
+    """Further texts to draft from. They change how long the answer takes, never the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +122,14 @@ class Lines:
     """The whole lines of an answer that is still being written, as a completion of their own, for those in a hurry."""
 
     completion: Completion
+
+
+@dataclass(frozen=True, slots=True)
+class TokenText:
+    """What a token added to the text, and the natural logarithm of the probability that the model gave it."""
+
+    text: str
+    logprob: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,17 +172,24 @@ class Completion:
     """Of the prompt, neither read nor found in their places: an approximation (cache/shift.py)."""
     context_share: float = 1.0
     """How much was read of the context that the settings want; less where reading takes long (context_budget.py)."""
+    tokens: tuple[TokenText, ...] = ()
+    """The text token by token, if the request was exact."""
+    stop_word: str = ""
+    """Which of the request's strings ended it."""
 
 
 @dataclass(slots=True)
 class WorkCounts:
     """What the engine has done since the model was loaded: forward passes, tokens read or checked in them, and tokens
-    that became part of an answer.
+    that became part of an answer; drafts that were checked, tokens in them, and of these those that were right.
     """
 
     passes: int = 0
     computed_tokens: int = 0
     written_tokens: int = 0
+    drafts: int = 0
+    draft_tokens: int = 0
+    accepted_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +205,8 @@ class ServiceState:
     fim: str = ""
     given_up: tuple[str, ...] = ()
     """What of the settings did not fit into memory, one line each."""
+    context_tokens: int = 0
+    """How long a prompt and its answer can be together; 0 before the model is there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from completiond.complete.alternatives import alternatives
+from completiond.complete.answer_job import answer_job
 from completiond.complete.answers import Answers
 from completiond.complete.completer_protocol import AnyCompleter, name_before, ready_state
 from completiond.complete.deadline import deadline_ms
@@ -25,7 +26,6 @@ from completiond.complete.request import (
     CompletionRequest,
     DictionaryState,
     LineEdit,
-    Lines,
     ServiceState,
     WorkCounts,
 )
@@ -46,8 +46,6 @@ __all__ = ["LocalService"]
 
 log = logging.getLogger(__name__)
 
-TURN_S = 0.25
-"""The engine writes an answer for so long before another one that waits has its turn. Chosen, not measured."""
 RETRY_AFTER_S = 2.0
 """A load that failed is tried again by the first request that comes at least this long after it."""
 _UNFOLLOWED = log_failure("the dictionary could not follow a change")
@@ -135,17 +133,13 @@ class LocalService:
         return self._recent.follow(request, self._stream(request), folders, self._state.phase == "loading")
 
     async def _stream(self, request: CompletionRequest) -> AsyncGenerator[Chunk | Completion, None]:
-        self.ensure_loading()
-        if self._state.phase != "ready":
-            raise self._failure or NotReadyError(
-                f"The model is still loading ({self._state.detail}, {self._state.progress:.0%}).",
-                "Ask again in a moment.",
-            )
+        self._ready()
         arrived = time.perf_counter()
         request = self._with_settings(request)
         stream = Stream(request, arrived)
         # A request without a document supersedes none and is superseded by none.
-        key = (request.client_id, request.document_id or f"request {id(stream)}")
+        own = "" if request.is_exact else request.document_id
+        key = (request.client_id, own or f"request {id(stream)}")
         if (older := self._streams.get(key)) is not None:
             older.put(SupersededError())
         self._streams[key] = stream
@@ -167,7 +161,7 @@ class LocalService:
                 self._answers.leave(older)  # not before the newer one had a chance to go on with its answer
             async with contextlib.aclosing(stream.items()) as items:
                 async for item in items:
-                    if isinstance(item, Completion) and item.stop_reason != "deadline":
+                    if isinstance(item, Completion) and item.stop_reason != "deadline" and not request.is_exact:
                         self._quiet.plan(request, item)
                     yield item
         finally:
@@ -177,6 +171,16 @@ class LocalService:
             if self._streams.get(key) is stream:
                 del self._streams[key]
 
+    def _ready(self) -> Completer:
+        """Raises NotReadyError, or why loading failed, unless there is a model."""
+        self.ensure_loading()
+        if self._completer is None or self._state.phase != "ready":
+            raise self._failure or NotReadyError(
+                f"The model is still loading ({self._state.detail}, {self._state.progress:.0%}).",
+                "Ask again in a moment.",
+            )
+        return self._completer
+
     async def complete(self, request: CompletionRequest) -> Completion:
         """See Service.complete."""
         async with contextlib.aclosing(self.stream(request)) as items:
@@ -185,10 +189,25 @@ class LocalService:
                     return item
         raise NotReadyError("The answer was cut off.", "Ask again.")
 
-    async def alternatives(self, request: CompletionRequest, first: Completion) -> Sequence[Completion]:
+    async def alternatives(
+        self, request: CompletionRequest, first: Completion, count: int | None = None
+    ) -> Sequence[Completion]:
         """See Service.alternatives."""
         wanted = (self._with_settings(request).settings or self._config).completion.alternatives
-        return await alternatives(self.complete, request, first, wanted - 1)
+        return await alternatives(self.complete, request, first, wanted - 1 if count is None else count)
+
+    async def tokenize(self, text: str, with_controls: bool = False) -> Sequence[int]:
+        """See Service.tokenize."""
+        tokenizer = self._ready().tokenizer
+        return await asyncio.to_thread(tokenizer.encode_with_controls if with_controls else tokenizer.encode, text)
+
+    async def detokenize(self, token_ids: Sequence[int]) -> str:
+        """See Service.detokenize."""
+        return await asyncio.to_thread(self._ready().tokenizer.spell, token_ids)
+
+    def observe(self, listener: Callable[[Completion], None]) -> Callable[[], None]:
+        """See Service.observe."""
+        return self._recent.observe(listener)
 
     def forget_client(self, client_id: str) -> None:
         """See Service.forget_client."""
@@ -328,36 +347,12 @@ class LocalService:
         loop, completer = self._loop, self._completer
         assert loop is not None, "start() comes first"
         assert completer is not None, "the state is ready"
-        request, completions = generation.request, list[Completion]()
 
-        def work() -> Iterator[Chunk | Lines | Completion | None]:
-            completer.documents.check(request.client_id)
+        def begin() -> None:
+            completer.documents.check(generation.request.client_id)
             self._note_dictionary(completer)
-            post(loop, lambda _: generation.run_begins(), None)
-            yield from completer.run(request, arrived, generation.written)
 
-        def on_item(item: Chunk | Lines | Completion | None) -> None:
-            if isinstance(item, Completion):
-                completions.append(item)
-            elif isinstance(item, Lines):
-                post(loop, generation.add_lines, item.completion)
-            elif item is not None:
-                post(loop, generation.add, item)
-
-        def on_end() -> None:
-            post(loop, lambda completion: self._answers.ended(generation, completion), next(iter(completions), None))
-
-        def on_error(error: Exception) -> None:
-            if isinstance(error, RemoteDownError):
-                self._fail(error)
-            post(loop, lambda error: self._answers.failed(generation, error), error)
-
-        # What is explained are the decisions of a whole answer.
-        turn_s = TURN_S if completer.keeps_other_texts and not request.explain else None
-        generation.job = job = Job(
-            work, on_item, on_end, on_error, turn_s, progress=lambda: len(generation.written.token_ids)
-        )
-        self._worker.submit(job)
+        self._worker.submit(answer_job(completer, generation, arrived, self._answers, loop, begin, self._note_error))
 
     def _load(self) -> None:
         """On the engine's thread: load and warm up the model, or find the server, and tell listeners how far it is."""
@@ -381,6 +376,10 @@ class LocalService:
         else:
             log.info("Ready: %s, %s on %s", completer.name, completer.dtype_name or "remote", completer.device_name)
             self._set_state(ready_state(completer))
+
+    def _note_error(self, error: Exception) -> None:
+        if isinstance(error, RemoteDownError):
+            self._fail(error)
 
     def _fail(self, error: CompletiondError) -> None:
         log.error("%s", error)

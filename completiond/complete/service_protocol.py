@@ -71,8 +71,25 @@ class Service(Protocol):
     async def complete(self, request: CompletionRequest) -> Completion:
         """``stream`` without the chunks."""
 
-    async def alternatives(self, request: CompletionRequest, first: Completion) -> Sequence[Completion]:
-        """Other answers to ``request`` than ``first``, as many as the settings want. Raises what ``stream`` does."""
+    async def alternatives(
+        self, request: CompletionRequest, first: Completion, count: int | None = None
+    ) -> Sequence[Completion]:
+        """Other answers to ``request`` than ``first``, at most ``count``; None: as many as the settings want. Raises
+        what ``stream`` does.
+        """
+
+    async def tokenize(self, text: str, with_controls: bool = False) -> Sequence[int]:
+        """The model's tokens of ``text``; ``with_controls``: what spells a control token is one. Raises NotReadyError
+        while no model is loaded.
+        """
+
+    async def detokenize(self, token_ids: Sequence[int]) -> str:
+        """The text of tokens, control tokens as they are spelled. Raises NotReadyError while no model is loaded, and
+        UsageError for a token that it does not have.
+        """
+
+    def observe(self, listener: Callable[[Completion], None]) -> Callable[[], None]:
+        """Call ``listener`` on the event loop with every answer, whoever gets it; the returned function ends that."""
 
     def set_folders(self, client_id: str, folders: Sequence[str]) -> None:
         """Paths of the folders a client works in: what exclusions are relative to."""

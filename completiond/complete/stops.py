@@ -18,6 +18,8 @@ that languages share. A line that a rule may still refuse stays out of ``safe``.
 
 from __future__ import annotations
 
+from typing import Final
+
 from completiond.complete.block import check_block, without_bare_head
 from completiond.complete.gap import check_gap, whole_items
 from completiond.complete.layout import OPENERS
@@ -25,6 +27,9 @@ from completiond.complete.place import Place
 from completiond.complete.verdict import Verdict
 
 __all__ = ["check", "finish"]
+
+CUT_SHORT: Final = frozenset({"length", "time"})
+"""Reasons that have nothing to do with the text."""
 
 
 def check(text: str, place: Place) -> Verdict:
@@ -37,16 +42,16 @@ def finish(text: str, place: Place, reason: str) -> str:
 
     Nothing that stands below, no blanks at the end; at the length cap neither half a line nor a block barely begun.
     """
-    if reason == "length":
+    if reason in CUT_SHORT:
         text = whole_items(text, place) if place.single_line else _whole_lines(text)
-    if reason in ("eos", "length"):
+    if reason == "eos" or reason in CUT_SHORT:
         verdict = check(text + "\n", place)
         # In mid-line, a model that ends by itself knows better than "the line's end was not met", unless it was to
         # stand before a whole line.
         is_trusted = place.single_line and verdict.reason == "line" and bool(place.left.strip())
         if verdict.end is not None and not is_trusted:
             text = text[: verdict.end]
-        elif verdict.fallback is not None and reason == "length":
+        elif verdict.fallback is not None and reason in CUT_SHORT:
             text = text[: verdict.fallback]
     text = without_bare_head(text, place)
     if not text.strip():

@@ -18,6 +18,7 @@ from tokenizers import Tokenizer
 from completiond.complete.families import FAMILIES
 from completiond.complete.spellings import begins_with_blank, token_spellings
 from completiond.complete.text_stream import TextStream
+from completiond.errors import UsageError
 
 __all__ = ["CHARS_PER_TOKEN", "TextTokenizer"]
 
@@ -58,6 +59,7 @@ class TextTokenizer:
         """Whether what a text begins with is encoded with a blank in front of it that is not there."""
         # Vocabularies are padded to round numbers; an id without a token cannot be shown either.
         padding = set(range(vocab_size)).difference(tokenizer.get_vocab(with_added_tokens=True).values())
+        self.vocab_size = vocab_size
         self.stop_ids = self.control_ids | _eos_ids(config) | padding
 
     @property
@@ -72,6 +74,19 @@ class TextTokenizer:
     def encode_inside(self, text: str) -> list[int]:
         """Token ids of ``text`` inside another one: without the blank that some tokenizers put before a text."""
         return self._encode(text, self._behind_anchor)
+
+    def encode_with_controls(self, text: str) -> list[int]:
+        """Token ids of ``text`` in which what spells a control token is that token."""
+        by_spelling = {content: index for index, content in self._controls.items()}
+        longest_first = sorted(by_spelling, key=len, reverse=True)
+        if not longest_first:
+            return self.encode(text)
+        first, *rest = re.split(f"({'|'.join(map(re.escape, longest_first))})", text)
+        ids = self.encode(first) if first else []
+        for control, piece in zip(rest[::2], rest[1::2], strict=True):
+            ids.append(by_spelling[control])
+            ids += self.encode_inside(piece) if piece else []
+        return ids
 
     def _encode(self, text: str, encode: Callable[[str], list[int]]) -> list[int]:
         ids = encode(text)
@@ -113,6 +128,13 @@ class TextTokenizer:
     def decode(self, token_ids: Sequence[int]) -> str:
         """The text of whole tokens; incomplete characters at the end become U+FFFD."""
         text: str = self._tokenizer.decode(list(token_ids), skip_special_tokens=True)
+        return text
+
+    def spell(self, token_ids: Sequence[int]) -> str:
+        """The same with control tokens as they are spelled. Raises UsageError for an id that is no token's."""
+        if unknown := [index for index in token_ids if not 0 <= index < self.vocab_size]:
+            raise UsageError(f"There is no token {unknown[0]}.", f"This model's are below {self.vocab_size}.")
+        text: str = self._tokenizer.decode(list(token_ids), skip_special_tokens=False)
         return text
 
     def control_id(self, content: str) -> int | None:

@@ -52,6 +52,11 @@ class Figures:
         return ((self._first or self._arrived) - self._arrived) * 1e3
 
     @property
+    def wrote_ms(self) -> float:
+        """From the end of the first pass with a token until now."""
+        return (time.perf_counter() - self._first) * 1e3 if self._first is not None else 0.0
+
+    @property
     def ms_per_token(self) -> float:
         """Mean over the tokens after the first pass; 0.0 when there are none."""
         later = self._tokens - self._first_tokens

@@ -9,11 +9,13 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from completiond.config.http_address import HttpAddress
 from completiond.config.permission import Reload, Repository
 from completiond.errors import UsageError
 from completiond.spec.drafter_names import DrafterChoice
 
 __all__ = [
+    "ApiConfig",
     "CacheConfig",
     "CompletionConfig",
     "Config",
@@ -66,6 +68,12 @@ def _is_address(text: str) -> str:
 
         RemoteAddress.parse(text)
     return text
+
+
+def _is_loopback(address: str) -> str:
+    if address:
+        HttpAddress.parse(address)
+    return address
 
 
 Strings = Annotated[tuple[str, ...], BeforeValidator(_as_tuple), Field(max_length=MAX_MEMBERS)]
@@ -239,6 +247,16 @@ class ExcludeConfig(Section):
     )
 
 
+class ApiConfig(Section):
+    """How other programs than editors reach the daemon, besides its own socket."""
+
+    http: Annotated[str, AfterValidator(_is_loopback)] = Field(
+        "",
+        description="Serve HTTP at this address of this machine too, such as 127.0.0.1:8012, for who knows the token;"
+        " empty: only on the daemon's own socket.",
+    )
+
+
 class Config(Section):
     """All settings. Derived values are computed where they are used, never stored here."""
 
@@ -249,6 +267,7 @@ class Config(Section):
     spec: SpecConfig = SpecConfig()
     cache: CacheConfig = CacheConfig()
     exclude: ExcludeConfig = ExcludeConfig()
+    api: ApiConfig = ApiConfig()
 
     def with_model(self, name: str | None) -> Config:
         """A copy with another model, or this object when ``name`` is None."""

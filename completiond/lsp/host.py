@@ -56,6 +56,8 @@ class Host:
         self.settings = settings
         self.request_stop = request_stop
         self.counters = Counters()
+        self.http_url: str | None = None
+        """Where HTTP is served over TCP, if anywhere."""
         self._socket = socket
         self._started_s = time.monotonic()
         self._num_connected = 0
@@ -96,6 +98,7 @@ class Host:
             "rss_mb": round(_rss_bytes() / 1e6, 1),
             "version": __version__,
             "socket": str(self._socket) if self._socket else None,
+            "http": self.http_url,
             "clients": len(self._clients) - (asking in self._clients),
             "problems": [str(problem) for problem in problems],
             "counters": asdict(self.counters),

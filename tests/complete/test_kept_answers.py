@@ -220,7 +220,7 @@ async def test_a_reader_who_comes_while_it_stops_makes_it_go_on(
 async def test_answers_to_two_who_ask_at_once_are_written_by_turns(
     service: LocalService, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("completiond.complete.service.TURN_S", 0.0)
+    monkeypatch.setattr("completiond.complete.answer_job.TURN_S", 0.0)
     monkeypatch.setattr("completiond.complete.completer.Completer.keeps_other_texts", True)
     came: list[tuple[str, str]] = []
 

@@ -1,4 +1,4 @@
-"""What the settings exclude, as the guard takes it."""
+"""What the settings exclude, ready to judge files; what is wrong with ignore files is logged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 def exclusions_of(exclude: ExcludeConfig) -> Exclusions:
-    """What is excluded; a line of an ignore file that is no pattern is logged."""
+    """What ``exclude`` takes out."""
     return Exclusions(exclude.globs, exclude.gitignore, on_problem=_warn_of)
 
 

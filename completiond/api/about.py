@@ -1,0 +1,76 @@
+"""What clients ask before they ask for text: is it there, which model is it, what can it do."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import Final
+
+from aiohttp import web
+
+from completiond import __version__
+from completiond.api.keys import HOST, RUNNING, STARTED
+from completiond.api.replies import LOADING, Json, error_body, json_reply
+from completiond.complete.request import ServiceState
+
+__all__ = ["ROUTES", "generation_settings", "model_id"]
+
+ROUTES: Final = web.RouteTableDef()
+
+
+def model_id(state: ServiceState) -> str:
+    """The model's name in answers: of a file or folder the last part."""
+    return PurePath(state.model).name if state.model.startswith("/") else state.model
+
+
+def generation_settings(state: ServiceState, **more: object) -> Json:
+    """What clients of llama.cpp look up the context's size in."""
+    return {"n_ctx": state.context_tokens, **more}
+
+
+@ROUTES.get("/health")
+@ROUTES.get("/v1/health")
+async def health(request: web.Request) -> web.Response:
+    """200 when answers can be had, else 503, as llama.cpp says it; ``model`` is what Tabby's clients look for."""
+    state = request.app[HOST].service.state
+    if state.phase == "ready":
+        version = {"git_describe": __version__}
+        ready = {"status": "ok", "model": model_id(state), "device": state.device, "version": version}
+        return json_reply(ready)
+    if state.phase == "loading":
+        body = error_body(503, LOADING, f"Ask again in a moment: {state.detail}, {state.progress:.0%}.")
+    else:
+        body = error_body(503, "The model could not be loaded.", "`completiond status` says why.")
+    return json_reply(body, 503)
+
+
+@ROUTES.get("/v1/models")
+@ROUTES.get("/models")
+async def models(request: web.Request) -> web.Response:
+    """The one model that is loaded, or is on its way."""
+    state = request.app[HOST].service.state
+    model = {
+        "id": model_id(state), "object": "model", "created": request.app[STARTED], "owned_by": "completiond",
+        "meta": {"n_ctx": state.context_tokens, "fim": state.fim},
+    }  # fmt: skip
+    return json_reply({"object": "list", "data": [model]})
+
+
+@ROUTES.get("/props")
+async def props(request: web.Request) -> web.Response:
+    """What the server is, in llama.cpp's words."""
+    state = request.app[HOST].service.state
+    return json_reply({
+        "default_generation_settings": generation_settings(state),
+        "total_slots": 1,
+        "model_path": model_id(state),
+        "is_sleeping": False,
+        "build_info": f"completiond {__version__}",
+    })  # fmt: skip
+
+
+@ROUTES.get("/slots")
+async def slots(request: web.Request) -> web.Response:
+    """The one engine, as llama.cpp shows one: whether it is at work for someone here."""
+    state = request.app[HOST].service.state
+    slot = {"id": 0, "n_ctx": state.context_tokens, "speculative": True, "is_processing": request.app[RUNNING].is_any}
+    return json_reply([slot])

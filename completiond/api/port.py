@@ -1,0 +1,75 @@
+"""Where HTTP comes in over TCP, and the server for it and for the Unix socket. aiohttp is imported when it is needed,
+on another thread: it takes a quarter of a second, in which editors' requests go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Self
+
+from completiond.api.token import http_token
+from completiond.config.http_address import HttpAddress
+from completiond.errors import DaemonError
+from completiond.paths import Paths
+
+if TYPE_CHECKING:
+    from completiond.api.server import HttpServer
+    from completiond.lsp.host import Host
+
+__all__ = ["Port", "open_http"]
+
+log = logging.getLogger(__name__)
+
+_BACKLOG = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A socket that listens at ``address``, and what clients there have to know."""
+
+    listening: socket.socket
+    address: HttpAddress
+    token: str
+
+    @classmethod
+    def open(cls, text: str, paths: Paths) -> Self | None:
+        """Listen at the address in ``text``; None for an empty one. Raises DaemonError where that cannot be done."""
+        if not text:
+            return None
+        address = HttpAddress.parse(text)
+        token = http_token(paths)
+        listening = socket.socket(socket.AF_INET6 if address.is_ipv6 else socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind((address.host, address.port))
+            listening.listen(_BACKLOG)
+        except OSError as error:
+            listening.close()
+            raise DaemonError(
+                f"Cannot listen on {address}: {error.strerror or error}.",
+                "Choose another port, by --http or api.http; port 0 is any that is free.",
+            ) from error
+        listening.setblocking(False)
+        return cls(listening, replace(address, port=listening.getsockname()[1]), token)
+
+    def close(self) -> None:
+        """Free it."""
+        self.listening.close()
+
+
+async def open_http(host: Host, port: Port | None) -> HttpServer:
+    """Start to serve HTTP for ``host``: on connections to its Unix socket that are handed over, and on ``port``."""
+    await asyncio.to_thread(import_module, "completiond.api.app")
+    from completiond.api.app import make_app
+    from completiond.api.server import HttpServer
+
+    address, token = (port.address, port.token) if port is not None else (None, "")
+    server = HttpServer(make_app(host, address, token))
+    await server.start(port.listening if port is not None else None)
+    if port is not None:
+        log.info("HTTP at %s; `completiond token` prints what clients need", port.address.url)
+    return server
