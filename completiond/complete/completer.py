@@ -23,6 +23,7 @@ from completiond.complete.language import why_off
 from completiond.complete.line_ends import line_end_of, with_line_end, with_line_feeds
 from completiond.complete.memory_plan import MemoryPlan
 from completiond.complete.open_documents import OpenDocuments
+from completiond.complete.own_model import OwnModel
 from completiond.complete.place import Place
 from completiond.complete.prompt import CHARS_PER_TOKEN, Prompt, PromptBudget, build_prompt
 from completiond.complete.raw import RawAnswer, raw_prompt, raw_room
@@ -60,10 +61,8 @@ __all__ = ["Completer"]
 T = TypeVar("T")
 
 
-class Completer:
+class Completer(OwnModel):
     """Owns the model, its cache and the drafters. Not thread-safe: one thread runs one request at a time."""
-
-    writes_ahead = True
 
     def __init__(self, model: LoadedModel, config: Config, model_file: Path | None = None) -> None:
         """``model_file``: what ``model`` was loaded from, by which its shipped heads are found."""
@@ -114,41 +113,6 @@ class Completer:
         """What takes half words back; None where the vocabulary's tokens have no spelling."""
         spellings = self.tokenizer.spellings()
         return Healer(Vocabulary(spellings)) if spellings else None
-
-    @property
-    def name(self) -> str:
-        """See AnyCompleter.name."""
-        return self.config.model.name
-
-    @property
-    def device_name(self) -> str:
-        """See AnyCompleter.device_name."""
-        return str(self.target.device)
-
-    @property
-    def dtype_name(self) -> str:
-        """See AnyCompleter.dtype_name."""
-        return str(self.target.dtype_name)
-
-    @property
-    def context_tokens(self) -> int:
-        """See AnyCompleter.context_tokens."""
-        return self.kv.capacity_tokens
-
-    @property
-    def given_up(self) -> tuple[str, ...]:
-        """See AnyCompleter.given_up."""
-        return self.memory.given_up if self.memory is not None else ()
-
-    def connect(self) -> None:
-        """See AnyCompleter.connect. What was loaded stays."""
-
-    def close(self) -> None:
-        """See AnyCompleter.close. There are no connections."""
-
-    def forget_texts(self) -> None:
-        """See AnyCompleter.forget_texts."""
-        self.kv.forget()
 
     def prompt(
         self,

@@ -12,6 +12,7 @@ from completiond.engine.remote_address import RemoteAddress
 
 if TYPE_CHECKING:
     from completiond.complete.open_documents import OpenDocuments
+    from completiond.complete.tokens import TextTokenizer
     from completiond.exclude.guard import Guard
     from completiond.spec.acceptance_counter import AcceptanceCounter
     from completiond.spec.policy import MeasuredPolicy
@@ -50,6 +51,10 @@ class AnyCompleter(Protocol):
     @property
     def context_tokens(self) -> int:
         """Most tokens of prompt and answer together; 0: not known."""
+
+    @property
+    def tokenizer(self) -> TextTokenizer:
+        """The model's. Raises UsageError where that is elsewhere."""
 
     @property
     def policy(self) -> MeasuredPolicy | None:

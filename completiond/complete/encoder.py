@@ -1,5 +1,5 @@
-"""What prompts and dictionaries need of a tokenizer: TextTokenizer (tokens.py) is one, LetterEncoder (letters.py) another
-for engines whose tokenizer is elsewhere.
+"""What prompts and dictionaries need of a tokenizer: TextTokenizer (tokens.py) is one; LetterEncoder (letters.py)
+another, for engines whose tokenizer is elsewhere.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A text that comes in any portions, as pieces that do not depend on them: words, runs of blanks, single signs.
 
-The stop rules look at each new piece as they look at each token of a model of our own; half a word may look like another
-word (``except`` in ``exceptions``), and where an answer ends must not depend on how a network cut it.
+The stop rules look at each new piece as they look at each token of a model of our own. Half a word may look like
+another word (``except`` in ``exceptions``), and where an answer ends must not depend on how a network cut it.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from completiond.complete.remote_writing import PortionTimes, RemoteWriting
 from completiond.complete.repo_context import NO_CONTEXT
 from completiond.complete.request import EXCLUDED, Chunk, Completion, CompletionRequest, Lines, WorkCounts
 from completiond.complete.set_exclusions import exclusions_of
-from completiond.complete.tokens import CHARS_PER_TOKEN
+from completiond.complete.tokens import CHARS_PER_TOKEN, TextTokenizer
 from completiond.complete.written import Written
 from completiond.config import Config, ExcludeConfig
 from completiond.engine.remote import RemoteServer
@@ -90,6 +90,11 @@ class RemoteCompleter:
     def fim_name(self) -> str:
         """See AnyCompleter.fim_name."""
         return self.format.name
+
+    @property
+    def tokenizer(self) -> TextTokenizer:
+        """See AnyCompleter.tokenizer."""
+        raise UsageError("The tokens of a remote engine's model are not known here.", "Ask that server.")
 
     def connect(self) -> None:
         """See AnyCompleter.connect."""
@@ -176,8 +181,8 @@ class RemoteCompleter:
         return self.format.prompt_of(built.token_ids), (prefix, suffix) != text
 
     def _why_silent(self, request: CompletionRequest, settings: Config) -> str | None:
-        if (reason := self.guard.why(request.client_id, request.path)) is not None:
-            return f"{EXCLUDED}{reason}"
+        if (excluded := self.guard.why(request.client_id, request.path)) is not None:
+            return f"{EXCLUDED}{excluded}"
         reason = None if request.is_raw else why_off(request, settings)
         if reason is None and request.avoided_ids is not None:
             reason = ONE_ANSWER

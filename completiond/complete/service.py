@@ -171,7 +171,7 @@ class LocalService:
             if self._streams.get(key) is stream:
                 del self._streams[key]
 
-    def _ready(self) -> Completer:
+    def _ready(self) -> AnyCompleter:
         """Raises NotReadyError, or why loading failed, unless there is a model."""
         self.ensure_loading()
         if self._completer is None or self._state.phase != "ready":
