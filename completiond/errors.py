@@ -15,7 +15,9 @@ CompletiondError
 └── DaemonError
     ├── DaemonUnreachableError no daemon answers on the socket
     ├── DaemonRunningError     a second daemon was asked for
-    └── NotReadyError          the model is still loading, or failed to load
+    ├── NotReadyError          the model is still loading, or failed to load
+    │   └── RemoteDownError    a remote engine does not answer, or not as it should
+    └── RemoteRefusedError     a remote engine refused one request
 
 Each carries a one-line ``message`` (what is wrong) and ``advice`` (what to do), and the exit status of a command that
 ends with it: 2 when the user's input is at fault, 1 otherwise.
@@ -37,6 +39,8 @@ __all__ = [
     "ModelMissingError",
     "ModelUnsupportedError",
     "NotReadyError",
+    "RemoteDownError",
+    "RemoteRefusedError",
     "SourceUnreachableError",
     "UnknownModelError",
     "UsageError",
@@ -119,3 +123,11 @@ class DaemonRunningError(DaemonError):
 
 class NotReadyError(DaemonError):
     """The model is still loading, or failed to load."""
+
+
+class RemoteDownError(NotReadyError):
+    """A remote engine does not answer, or not as it should."""
+
+
+class RemoteRefusedError(DaemonError):
+    """A remote engine refused one request, and may answer the next."""

@@ -6,43 +6,16 @@ does; draws at a temperature are often the first answer again. All share what wa
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final
 
-import torch
-from torch import Tensor
-
 from completiond.complete.request import Completion, CompletionRequest
-from completiond.engine.constrained import Constraint
 
-__all__ = ["Avoiding", "alternatives"]
+__all__ = ["alternatives"]
 
 MAX_VAIN_TRIES: Final = 2
 """Beginnings that differ and yet make a text that is there already, or none: after so many there are no more."""
-
-
-class Avoiding:
-    """A Constraint: at position ``start`` none of ``token_ids``, and besides what ``other`` says."""
-
-    def __init__(self, token_ids: Collection[int], start: int, vocab_size: int, other: Constraint | None) -> None:
-        self._start = start
-        self._other = other
-        self._allowed = torch.ones(vocab_size, dtype=torch.bool)
-        self._allowed[list(token_ids)] = False
-
-    def allowed(self, position: int) -> Tensor | None:
-        """See Constraint.allowed. Where all were avoided, all may be chosen again."""
-        found = self._other.allowed(position) if self._other is not None else None
-        if position != self._start:
-            return found
-        kept = self._allowed.nonzero()[:, 0] if found is None else found[self._allowed[found.cpu()]]
-        return kept if kept.numel() else found
-
-    def chose(self, position: int, token_id: int) -> None:
-        """See Constraint.chose."""
-        if self._other is not None:
-            self._other.chose(position, token_id)
 
 
 async def alternatives(

@@ -32,17 +32,18 @@ class Answer:
 
     def __init__(
         self,
-        tokenizer: TextTokenizer,
+        tokenizer: TextTokenizer | None,
         place: Place,
         min_confidence: float = 0.0,
         is_masked: bool = False,
         limits: Limits = NO_LIMITS,
     ) -> None:
-        """``min_confidence``: 0.0 to 1.0, of the first line; nothing is shown where the model is less sure of it.
-        ``is_masked``: the model has read asterisks in the place of secrets. ``limits``: of who asks.
+        """``tokenizer`` None: it is fed text, with ``push_text``. ``min_confidence``: 0.0 to 1.0, of the first line;
+        nothing is shown where the model is less sure of it. ``is_masked``: the model has read asterisks in the place
+        of secrets. ``limits``: of who asks.
         """
-        self._stop_ids = tokenizer.stop_ids
-        self._stream = tokenizer.stream()
+        self._tokenizer = tokenizer
+        self._stream = tokenizer.stream() if tokenizer is not None else None
         self._place = place
         self._min_confidence = min_confidence
         self._is_masked = is_masked
@@ -63,10 +64,16 @@ class Answer:
 
     def push(self, token_id: int) -> str | None:
         """Take the next token; a reason means that the answer ends here (with ``eos`` the token is not part of it)."""
-        if token_id in self._stop_ids:
+        assert self._tokenizer is not None, "who feeds tokens has named the tokenizer"
+        assert self._stream is not None
+        if token_id in self._tokenizer.stop_ids:
             return "eos"
-        piece = self._formed(self._stream.push(token_id))
         self.token_ids.append(token_id)
+        return self.push_text(self._stream.push(token_id))
+
+    def push_text(self, text: str) -> str | None:
+        """Take the next piece of text, that of a token or one that is no word's half; the same reasons as ``push``."""
+        piece = self._formed(text)
         self._pieces.append(piece)
         begin = len(self._text)
         self._text += piece

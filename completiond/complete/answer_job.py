@@ -13,7 +13,7 @@ from completiond.complete.request import Chunk, Completion, Lines
 from completiond.engine.worker import Job
 
 if TYPE_CHECKING:
-    from completiond.complete.completer import Completer
+    from completiond.complete.completer_protocol import AnyCompleter
 
 __all__ = ["TURN_S", "answer_job"]
 
@@ -22,14 +22,17 @@ TURN_S: Final = 0.25
 
 
 def answer_job(
-    completer: Completer,
+    completer: AnyCompleter,
     generation: Generation,
     arrived: float,
     answers: Answers,
     loop: asyncio.AbstractEventLoop,
     begin: Callable[[], None],
+    note_error: Callable[[Exception], None],
 ) -> Job:
-    """The job of ``generation``: to begin with it, or go on with it. ``begin`` is called first, on its thread."""
+    """The job of ``generation``: to begin with it, or go on with it. ``begin`` is called first, on its
+    thread, and ``note_error`` where it fails.
+    """
     request, completions = generation.request, list[Completion]()
 
     def work() -> Iterator[Chunk | Lines | Completion | None]:
@@ -49,6 +52,7 @@ def answer_job(
         post(loop, lambda completion: answers.ended(generation, completion), next(iter(completions), None))
 
     def on_error(error: Exception) -> None:
+        note_error(error)
         post(loop, lambda error: answers.failed(generation, error), error)
 
     # What is explained are the decisions of a whole answer.

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from completiond.cache.kv import KVCache, SequenceCache
 from completiond.cache.tree import PrefixTree
-from completiond.complete.alternatives import Avoiding
 from completiond.complete.answer import HIDDEN, UNCERTAIN, Answer
+from completiond.complete.avoiding import Avoiding
 from completiond.complete.context.other_files import Choice, OtherFiles
 from completiond.complete.context.place import ContextPlace
 from completiond.complete.context_budget import ReadingTime, fit_prompt
@@ -24,6 +24,7 @@ from completiond.complete.line_ends import line_end_of, with_line_end, with_line
 from completiond.complete.memory_plan import MemoryPlan
 from completiond.complete.open_documents import OpenDocuments
 from completiond.complete.other_texts import others_to_draft_from
+from completiond.complete.own_model import OwnModel
 from completiond.complete.place import Place
 from completiond.complete.prompt import CHARS_PER_TOKEN, Prompt, PromptBudget, build_prompt
 from completiond.complete.raw import RawAnswer, raw_prompt, raw_room
@@ -35,7 +36,6 @@ from completiond.complete.request import (
     CompletionRequest,
     DrafterStats,
     Lines,
-    Span,
     WorkCounts,
 )
 from completiond.complete.set_exclusions import exclusions_of
@@ -62,7 +62,7 @@ __all__ = ["Completer"]
 T = TypeVar("T")
 
 
-class Completer:
+class Completer(OwnModel):
     """Owns the model, its cache and the drafters. Not thread-safe: one thread runs one request at a time."""
 
     def __init__(self, model: LoadedModel, config: Config, model_file: Path | None = None) -> None:
@@ -362,11 +362,10 @@ class Completer:
         decisions: Sequence[Decision] = (),
     ) -> Completion:  # fmt: skip
         """``text``: what the answer begins with, or all of it."""
-        spans = tuple(Span(span.text.replace("\n", line_end), span.source) for span in answer.spans_of(text))
         return Completion(
             text=text.replace("\n", line_end),
             token_ids=tuple(answer.token_ids),
-            spans=spans,
+            spans=with_line_end(Chunk(text, answer.spans_of(text)), line_end).spans,
             prompt_tokens=len(prompt.token_ids),
             cached_tokens=figures.cached_tokens,
             moved_tokens=figures.moved_tokens,

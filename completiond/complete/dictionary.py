@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from completiond.complete.document_runs import MAX_WORDS, DocumentRuns
+from completiond.complete.encoder import Encoder
 from completiond.complete.request import LineEdit
-from completiond.complete.tokens import TextTokenizer
 from completiond.spec.draft_text import DraftText
 from completiond.spec.parts import PartSwap
 from completiond.spec.spelling import WordSwap
@@ -26,7 +26,7 @@ DocumentKey = tuple[str, str]
 class Dictionary:
     """Documents by key. ``budget_bytes`` bounds the indexes: the documents used longest ago are left out first."""
 
-    def __init__(self, tokenizer: TextTokenizer, budget_bytes: int = BUDGET_BYTES) -> None:
+    def __init__(self, tokenizer: Encoder, budget_bytes: int = BUDGET_BYTES) -> None:
         self._tokenizer = tokenizer
         self._budget_bytes = budget_bytes
         self._packed_bytes = 0

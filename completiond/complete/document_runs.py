@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from itertools import chain
 
 from completiond.complete.document_secrets import DocumentSecrets
+from completiond.complete.encoder import Encoder
 from completiond.complete.replacements import Replacement, analogies, between, replaced_words
 from completiond.complete.request import LineEdit
-from completiond.complete.tokens import TextTokenizer
 from completiond.spec.parts import PartSwap
 from completiond.spec.spelling import WordSwap
 from completiond.spec.token_index import Run, TokenIndex
@@ -62,7 +62,7 @@ class _Spot:
 class DocumentRuns:
     """The text of one document in ``index``, where all its runs bear ``name``."""
 
-    def __init__(self, index: TokenIndex, tokenizer: TextTokenizer, name: str, lines: Sequence[str]) -> None:
+    def __init__(self, index: TokenIndex, tokenizer: Encoder, name: str, lines: Sequence[str]) -> None:
         """Index a text. ``lines`` have no line ends."""
         self._index = index
         self._tokenizer = tokenizer

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from completiond.complete.repo_format import FILENAME_FORMATS, RepoFormat, RepoTokens, find_repo_format
 
-__all__ = ["FAMILIES", "FimFamily", "FimTokens", "find_family"]
+__all__ = ["FAMILIES", "FimFamily", "FimTokens", "find_family", "tokens_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,19 +125,24 @@ def find_family(token_id: Callable[[str], int | None]) -> FimTokens | None:
     """The first family all of whose tokens ``token_id`` knows; None means the model continues a prefix only."""
     for family in FAMILIES:
         if all(token_id(token) is not None for token in family.required):
-            prefix_id, suffix_id = token_id(family.prefix), token_id(family.suffix)
-            assert prefix_id is not None
-            assert suffix_id is not None
-            return FimTokens(
-                family,
-                prefix_id,
-                suffix_id,
-                token_id(family.middle) if family.middle else None,
-                _all_of(family.begin, token_id),
-                _all_of(family.end, token_id),
-                find_repo_format(token_id, family.repo),
-            )
+            return tokens_of(family, token_id)
     return None
+
+
+def tokens_of(family: FimFamily, token_id: Callable[[str], int | None]) -> FimTokens:
+    """The ids of ``family``, whose required tokens ``token_id`` knows."""
+    prefix_id, suffix_id = token_id(family.prefix), token_id(family.suffix)
+    assert prefix_id is not None
+    assert suffix_id is not None
+    return FimTokens(
+        family,
+        prefix_id,
+        suffix_id,
+        token_id(family.middle) if family.middle else None,
+        _all_of(family.begin, token_id),
+        _all_of(family.end, token_id),
+        find_repo_format(token_id, family.repo),
+    )
 
 
 def _all_of(contents: tuple[str, ...], token_id: Callable[[str], int | None]) -> tuple[int, ...]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from completiond.complete.encoder import Encoder
 from completiond.complete.families import FimTokens
 from completiond.complete.repo_context import NO_CONTEXT, RepoContext
-from completiond.complete.tokens import CHARS_PER_TOKEN, TextTokenizer
+from completiond.complete.tokens import CHARS_PER_TOKEN
 
 __all__ = ["CHARS_PER_TOKEN", "NEAR_SUFFIX_TOKENS", "Prompt", "PromptBudget", "TakeBack", "begin_ids", "build_prompt"]
 
@@ -50,7 +51,7 @@ class Prompt:
     is_masked: bool = False
 
 
-def begin_ids(tokenizer: TextTokenizer, fim: FimTokens | None) -> list[int]:
+def begin_ids(tokenizer: Encoder, fim: FimTokens | None) -> list[int]:
     """The control tokens that any prompt begins with: the family's, else the tokenizer's own."""
     return list(fim.begin_ids) if fim is not None and fim.begin_ids else tokenizer.bos_ids
 
@@ -58,7 +59,7 @@ def begin_ids(tokenizer: TextTokenizer, fim: FimTokens | None) -> list[int]:
 def build_prompt(
     prefix: str,
     suffix: str,
-    tokenizer: TextTokenizer,
+    tokenizer: Encoder,
     fim: FimTokens | None,
     budget: PromptBudget,
     context: RepoContext = NO_CONTEXT,
@@ -92,9 +93,7 @@ def build_prompt(
     return Prompt(tuple(ids), tuple(prefix_ids), tuple(suffix_ids), movable, taken_back=taken_back)
 
 
-def _window_before(
-    prefix: str, tokenizer: TextTokenizer, encode: Callable[[str], list[int]], max_tokens: int
-) -> list[int]:
+def _window_before(prefix: str, tokenizer: Encoder, encode: Callable[[str], list[int]], max_tokens: int) -> list[int]:
     """The last ``max_tokens`` of the prefix at most, whole lines where one fits.
 
     A window that begins inside the prefix begins at the first line behind a multiple of half as many characters: a
@@ -114,7 +113,7 @@ def _window_before(
     return encode(prefix[line or begin :])[-max_tokens:]
 
 
-def _window_after(suffix: str, tokenizer: TextTokenizer, max_tokens: int) -> list[int]:
+def _window_after(suffix: str, tokenizer: Encoder, max_tokens: int) -> list[int]:
     """The first ``max_tokens`` of the suffix at most, whole lines where one fits."""
     if max_tokens == 0:
         return []

@@ -26,7 +26,7 @@ __all__ = ["RawAnswer", "raw_prompt", "raw_room"]
 class RawAnswer(Answer):
     """All that the model writes, up to an end token or what the request sets."""
 
-    def __init__(self, tokenizer: TextTokenizer, limits: Limits) -> None:
+    def __init__(self, tokenizer: TextTokenizer | None, limits: Limits) -> None:
         super().__init__(tokenizer, Place.of("", ""), limits=limits)
 
     def _formed(self, piece: str) -> str:

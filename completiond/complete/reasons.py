@@ -13,7 +13,7 @@ from typing import Final
 from completiond import errors
 from completiond.complete.request import BLANK, EXCLUDED, OFF
 from completiond.complete.service_protocol import SupersededError
-from completiond.errors import CompletiondError, NotReadyError
+from completiond.errors import CompletiondError, NotReadyError, RemoteDownError
 
 __all__ = ["CANCELLED", "ERROR", "INTERNAL", "LOADING", "REASONS", "SUPERSEDED", "meaning_of", "reason_of"]
 
@@ -43,6 +43,7 @@ _ENDS: Final = {
 _SILENCE: Final = {
     "empty": "The model wrote nothing worth showing, or only what stands there already.",
     BLANK: "There is nothing in the file to go by, and prompt.context_tokens has the model told of no other.",
+    "remote": "A remote engine gives one suggestion at a place; alternatives need a model on this machine.",
     "secret": "The model wrote asterisks, which it reads in the place of secrets.",
     "confidence": "The model was less sure of the first line than completion.min_confidence wants; a lower value shows"
     " more, and more that is wrong.",
@@ -88,7 +89,7 @@ def reason_of(error: BaseException, is_loading: bool = False) -> tuple[str, str]
     """
     if isinstance(error, SupersededError):
         code = SUPERSEDED
-    elif isinstance(error, NotReadyError) and is_loading:
+    elif isinstance(error, NotReadyError) and is_loading and not isinstance(error, RemoteDownError):
         code = LOADING
     elif isinstance(error, CompletiondError):
         return f"{ERROR}{type(error).__name__}", str(error)

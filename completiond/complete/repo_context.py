@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from completiond.complete.encoder import Encoder
 from completiond.complete.families import FimTokens
 from completiond.complete.repo_format import FILENAME_FORMATS, RepoFormat, find_repo_format
-from completiond.complete.tokens import CHARS_PER_TOKEN, TextTokenizer
+from completiond.complete.tokens import CHARS_PER_TOKEN
 
 __all__ = ["NO_CONTEXT", "ContextFile", "RepoContext", "build_context", "shown_name"]
 
@@ -42,7 +43,7 @@ def build_context(
     files: Sequence[ContextFile],
     repo_name: str,
     path: str,
-    tokenizer: TextTokenizer,
+    tokenizer: Encoder,
     fim: FimTokens | None,
     max_tokens: int,
 ) -> RepoContext:
@@ -81,7 +82,7 @@ def build_context(
 
 
 def _file_ids(
-    file: ContextFile, form: RepoFormat, encode: Callable[[str], list[int]], tokenizer: TextTokenizer, max_tokens: int
+    file: ContextFile, form: RepoFormat, encode: Callable[[str], list[int]], tokenizer: Encoder, max_tokens: int
 ) -> tuple[list[int], bool]:
     """The tokens of as many of its lines as fit, with what stands around them, and whether that is all of it."""
     head = form.head.format(path=shown_name(file.path))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from completiond.complete.alternatives import alternatives
 from completiond.complete.answer_job import answer_job
 from completiond.complete.answers import Answers
+from completiond.complete.completer_protocol import AnyCompleter, name_before, ready_state
 from completiond.complete.deadline import deadline_ms
 from completiond.complete.generation import Generation
 from completiond.complete.jobs import log_failure, one_step_job, post
@@ -33,12 +34,11 @@ from completiond.complete.settings_follower import SettingsFollower
 from completiond.complete.stream import Stream
 from completiond.config import Config
 from completiond.engine.worker import Job, Worker
-from completiond.errors import CompletiondError, NotReadyError
+from completiond.errors import CompletiondError, NotReadyError, RemoteDownError
 from completiond.paths import Paths
 from completiond.spec.acceptance import AcceptanceCounts
 
 if TYPE_CHECKING:
-    from completiond.complete.completer import Completer
     from completiond.complete.open_documents import OpenDocuments
     from completiond.config.settings import Settings
 
@@ -53,19 +53,19 @@ _UNREAD = log_failure("a context could not be read in a quiet moment")
 
 
 class LocalService:
-    """A Service (service_protocol.py) over a model on this machine. Torch is imported on the engine's thread only."""
+    """A Service (service_protocol.py). For a model on this machine torch is imported, on the engine's thread only."""
 
     def __init__(self, config: Config, paths: Paths, settings: Settings | None = None) -> None:
         """``settings``: what ``config`` is of, if it may change while this runs."""
         self._config = config
         self._paths = paths
         self._follower = SettingsFollower(settings, self._on_exclusions, self._on_workspace) if settings else None
-        self._state = ServiceState("loading", 0.0, "starting", config.model.name)
+        self._state = ServiceState("loading", 0.0, "starting", name_before(config))
         self._listeners: list[Callable[[ServiceState], None]] = []
         self._streams: dict[tuple[str, str], Stream] = {}
         self._folders: dict[str, Sequence[str]] = {}
         self._workspaces: dict[str, Sequence[Sequence[str]] | None] = {}
-        self._completer: Completer | None = None
+        self._completer: AnyCompleter | None = None
         self._dictionary = DictionaryState()
         self._failure: CompletiondError | None = None
         self._load_ended_s = 0.0
@@ -112,6 +112,8 @@ class LocalService:
             stream.put(NotReadyError("The daemon is stopping.", "Ask again."))
             self._answers.leave(stream)
         await asyncio.to_thread(self._worker.stop, 2.0)
+        if self._completer is not None and not self._worker.is_alive:
+            await asyncio.to_thread(self._completer.close)
 
     def subscribe(self, listener: Callable[[ServiceState], None]) -> Callable[[], None]:
         """See Service.subscribe."""
@@ -122,7 +124,7 @@ class LocalService:
         """See Service.ensure_loading."""
         if self._state.phase != "failed" or time.monotonic() - self._load_ended_s < RETRY_AFTER_S:
             return
-        self._state = ServiceState("loading", 0.0, "trying again", self._config.model.name)
+        self._state = ServiceState("loading", 0.0, "trying again", self._state.model)
         self._worker.submit(one_step_job(self._load, lambda error: None))
 
     def stream(self, request: CompletionRequest) -> AsyncGenerator[Chunk | Completion, None]:
@@ -169,7 +171,7 @@ class LocalService:
             if self._streams.get(key) is stream:
                 del self._streams[key]
 
-    def _ready(self) -> Completer:
+    def _ready(self) -> AnyCompleter:
         """Raises NotReadyError, or why loading failed, unless there is a model."""
         self.ensure_loading()
         if self._completer is None or self._state.phase != "ready":
@@ -267,7 +269,7 @@ class LocalService:
 
         self._worker.submit(one_step_job(work, _UNFOLLOWED))
 
-    def _note_dictionary(self, completer: Completer) -> None:
+    def _note_dictionary(self, completer: AnyCompleter) -> None:
         """On the engine's thread, which alone may look at the documents; others see the numbers."""
         self._dictionary = completer.documents.state
 
@@ -293,12 +295,12 @@ class LocalService:
                 self._apply_exclusions(completer)
                 completer.documents.check_all()
                 if None in clients:
-                    completer.kv.forget()
+                    completer.forget_texts()
                 self._note_dictionary(completer)
 
         self._worker.submit(one_step_job(work, _UNFOLLOWED))
 
-    def _apply_exclusions(self, completer: Completer) -> None:
+    def _apply_exclusions(self, completer: AnyCompleter) -> None:
         if self._follower is not None:
             self._follower.apply(completer.guard, completer.set_exclusions)
 
@@ -335,11 +337,9 @@ class LocalService:
         return job
 
     def _write_ahead(self, request: CompletionRequest) -> None:
-        if (
-            (request.settings or self._config).cache.ahead
-            and self._state.phase == "ready"
-            and self._may_use_kept(request)
-        ):
+        completer, settings = self._completer, request.settings or self._config
+        is_wanted = settings.cache.ahead and completer is not None and completer.writes_ahead
+        if is_wanted and self._state.phase == "ready" and self._may_use_kept(request):
             self._answers.write_ahead(request)
 
     def _run(self, generation: Generation, arrived: float) -> None:
@@ -352,39 +352,42 @@ class LocalService:
             completer.documents.check(generation.request.client_id)
             self._note_dictionary(completer)
 
-        self._worker.submit(answer_job(completer, generation, arrived, self._answers, loop, begin))
+        self._worker.submit(answer_job(completer, generation, arrived, self._answers, loop, begin, self._note_error))
 
     def _load(self) -> None:
-        """On the engine's thread: find, prepare, load and warm up the model, and tell the listeners how far it is."""
+        """On the engine's thread: load and warm up the model, or find the server, and tell listeners how far it is."""
         try:
-            from completiond.complete.open_completer import open_completer
+            if (completer := self._completer) is None:
+                from completiond.complete.open_any import open_any
 
-            completer = open_completer(self._config, self._paths, self._progress)
+                completer = open_any(self._config, self._paths, self._progress)
+                self._apply_exclusions(completer)
+                for client_id, folders in tuple(self._folders.items()):  # told while an earlier attempt failed
+                    completer.documents.set_folders(client_id, folders, self._workspaces.get(client_id))
+                    self._read_workspace(client_id)
+                self._completer = completer
+            completer.connect()
         except CompletiondError as error:
-            log.error("%s", error)
-            self._failure = type(error)(error.message, error.advice)  # a traceback would hold what had been loaded
-            self._set_state(ServiceState("failed", 0.0, str(error), self._config.model.name))
+            self._fail(error)
         except Exception as error:  # a defect of ours must show in status
             log.exception("loading failed")
-            self._failure = NotReadyError(
-                f"Loading {self._config.model.name} failed: {type(error).__name__}: {error}.", "See the daemon's log."
-            )
-            self._set_state(ServiceState("failed", 0.0, str(self._failure), self._config.model.name))
+            what = f"Loading {self._state.model} failed: {type(error).__name__}: {error}."
+            self._fail(NotReadyError(what, "See the daemon's log."))
         else:
-            self._apply_exclusions(completer)
-            for client_id, folders in tuple(self._folders.items()):  # told while an earlier attempt to load failed
-                completer.documents.set_folders(client_id, folders, self._workspaces.get(client_id))
-                self._read_workspace(client_id)
-            self._completer = completer
-            target, given_up = completer.target, completer.memory.given_up if completer.memory else ()
-            log.info("Ready: %s, %s on %s", self._config.model.name, target.dtype_name, target.device)
-            self._set_state(ServiceState(
-                "ready", 1.0, "ready", self._config.model.name, str(target.device), target.dtype_name,
-                completer.fim_name, given_up, completer.kv.capacity_tokens,
-            ))  # fmt: skip
+            log.info("Ready: %s, %s on %s", completer.name, completer.dtype_name or "remote", completer.device_name)
+            self._set_state(ready_state(completer))
+
+    def _note_error(self, error: Exception) -> None:
+        if isinstance(error, RemoteDownError):
+            self._fail(error)
+
+    def _fail(self, error: CompletiondError) -> None:
+        log.error("%s", error)
+        self._failure = type(error)(error.message, error.advice)  # a traceback would hold what had been loaded
+        self._set_state(ServiceState("failed", 0.0, str(error), self._state.model))
 
     def _progress(self, share: float, what: str) -> None:
-        self._set_state(ServiceState("loading", share, what, self._config.model.name))
+        self._set_state(ServiceState("loading", share, what, self._state.model))
 
     def _set_state(self, state: ServiceState) -> None:
         self._load_ended_s = time.monotonic()

@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from completiond.complete.prompt import Prompt
-from completiond.engine.generate import Step
+
+if TYPE_CHECKING:  # a remote engine needs no torch
+    from completiond.engine.generate import Step
 
 __all__ = ["Figures", "Written"]
 

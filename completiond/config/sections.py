@@ -19,6 +19,7 @@ __all__ = [
     "CacheConfig",
     "CompletionConfig",
     "Config",
+    "EngineConfig",
     "ExcludeConfig",
     "ModelConfig",
     "PromptConfig",
@@ -67,6 +68,14 @@ def _is_inside(patterns: tuple[str, ...]) -> tuple[str, ...]:
     return patterns
 
 
+def _is_address(text: str) -> str:
+    if text:
+        from completiond.engine.remote_address import RemoteAddress  # late: few have any
+
+        RemoteAddress.parse(text)
+    return text
+
+
 def _is_loopback(address: str) -> str:
     if address:
         HttpAddress.parse(address)
@@ -95,6 +104,33 @@ class ModelConfig(Section):
     )
     threads: int = Field(0, ge=0, le=256, description="CPU threads; 0 chooses a power of two up to 8.")
     context_tokens: int = Field(2048, ge=128, le=131072, description="Size of the key/value cache, in tokens.")
+
+
+class EngineConfig(Section):
+    """What computes, if not this machine: a server that speaks OpenAI's completions."""
+
+    remote: Annotated[str, AfterValidator(_is_address)] = Field(
+        "",
+        description="Base URL of a server (http://host:port/v1), or unix:/path/to.sock; what is asked is sent there."
+        " Empty: a model on this machine.",
+    )
+    remote_model: str = Field("", description="The model's name there; empty: the first that it lists.")
+    remote_format: Literal[
+        "suffix", "prefix", "codegemma", "qwen", "starcoder", "santacoder", "deepseek", "pre-suf-mid", "glm",
+        "codegeex", "code", "prefix-suffix-middle", "seed", "codestral",
+    ] = Field(
+        "suffix",
+        description="How it is asked. suffix: the text on both sides of the cursor in two fields; prefix: the text"
+        " before it only; else one text in the template of this family.",
+    )  # fmt: skip
+    remote_key_file: str = Field(
+        "",
+        description="A file with the server's API key, which only you may read; the environment variable"
+        " COMPLETIOND_ENGINE_REMOTE_KEY wins over it.",
+    )
+    timeout_ms: int = Field(
+        10000, ge=100, le=600000, description="Longest wait for the next piece of an answer, in milliseconds."
+    )
 
 
 class PromptConfig(Section):
@@ -232,6 +268,7 @@ class Config(Section):
     """All settings. Derived values are computed where they are used, never stored here."""
 
     model: ModelConfig = ModelConfig()
+    engine: EngineConfig = EngineConfig()
     prompt: PromptConfig = PromptConfig()
     completion: CompletionConfig = CompletionConfig()
     spec: SpecConfig = SpecConfig()

@@ -58,6 +58,11 @@ class Worker:
         """Begin; returns at once."""
         self._thread.start()
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
     def submit(self, job: Job) -> None:
         """Queue a job behind the others. After ``stop`` it ends at once, on the caller's thread."""
         with self._submitting:

@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from completiond.complete.alternatives import Avoiding, alternatives
+from completiond.complete.alternatives import alternatives
+from completiond.complete.avoiding import Avoiding
 from completiond.complete.completer import Completer
 from completiond.complete.request import Completion, CompletionRequest
 from completiond.config import Config, ModelConfig

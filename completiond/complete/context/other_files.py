@@ -23,10 +23,10 @@ from completiond.complete.context.recent import Recent
 from completiond.complete.context.similar import similar
 from completiond.complete.context.source import Source
 from completiond.complete.dictionary import Dictionary, DocumentKey
+from completiond.complete.encoder import Encoder
 from completiond.complete.families import FimTokens
 from completiond.complete.repo_context import NO_CONTEXT, RepoContext, build_context, shown_name
 from completiond.complete.request import LineEdit
-from completiond.complete.tokens import TextTokenizer
 from completiond.exclude.guard import Guard, file_in
 
 __all__ = ["Choice", "OtherFiles"]
@@ -65,7 +65,7 @@ class _Client:
 class OtherFiles:
     """For all clients; of each only what it has open itself."""
 
-    def __init__(self, dictionary: Dictionary, guard: Guard, tokenizer: TextTokenizer, fim: FimTokens | None) -> None:
+    def __init__(self, dictionary: Dictionary, guard: Guard, tokenizer: Encoder, fim: FimTokens | None) -> None:
         self._dictionary = dictionary
         self._guard = guard
         self._tokenizer = tokenizer
