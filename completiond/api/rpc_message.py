@@ -52,7 +52,7 @@ def call_of(value: Any) -> Call:
 
 
 def named_params(call: Call) -> dict[str, Any]:
-    """The one map that every method takes, its parameters by name; no parameters are an empty one. Raises UsageError."""
+    """The one map that every method takes, its parameters by name; without it, an empty one. Raises UsageError."""
     params = call.params
     named = params[0] if isinstance(params, list) and len(params) == 1 else params
     if named == []:  # none, or what Lua makes of an empty table

@@ -151,7 +151,7 @@ async def test_a_cancel_in_the_same_packet(wire: RpcWire, service: FakeService) 
     with pytest.raises(WireError, match="RequestCancelledError"):
         async with asyncio.timeout(30):
             await answer
-    assert service.requests == []
+    assert service.num_running == 0
     assert (await wire.request("status"))["counters"]["cancelled"] == 1
 
 
@@ -226,7 +226,6 @@ async def test_status_is_that_of_the_other_socket(rpc_paths: Paths, wire: RpcWir
         ours, theirs = await wire.request("status", {"why": True}), await editor.request("completiond/status")
     assert ours.keys() - theirs.keys() == {"recent"}
     assert ours["counters"]["answered"] == theirs["counters"]["answered"] == 1
-    assert ours["clients"] == theirs["clients"] == 1
 
 
 async def test_who_only_asks_for_status_is_no_client(wire: RpcWire) -> None:
@@ -262,7 +261,7 @@ async def test_the_encoding_stays_while_documents_are_open(wire: RpcWire) -> Non
     assert (await wire.request("hello", {**HELLO, "encoding": "utf-16"}))["encoding"] == "utf-16"
 
 
-async def test_errors_as_text_and_notifications_by_a_method_of_the_client(wire: RpcWire) -> None:
+async def test_errors_as_text(wire: RpcWire) -> None:
     await wire.request("hello", {**HELLO, "errors": "text"})
     with pytest.raises(WireError) as caught:
         await wire.request("fly")
