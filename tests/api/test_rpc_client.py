@@ -90,10 +90,12 @@ async def test_errors_are_what_they_were(client: RpcClient, service: FakeService
 
 async def test_a_model_that_failed_to_load() -> None:
     with temporary_paths() as paths:
-        async with daemon_in_process(paths, FakeService(FakeLoading(1, 0.0, "no such model"))):
-            async with RpcClient.connect("test", paths.rpc_socket) as client:
-                with pytest.raises(NotReadyError, match="no such model"):
-                    await client.complete_text("", wait_until_ready=True)
+        async with (
+            daemon_in_process(paths, FakeService(FakeLoading(1, 0.0, "no such model"))),
+            RpcClient.connect("test", paths.rpc_socket) as client,
+        ):
+            with pytest.raises(NotReadyError, match="no such model"):
+                await client.complete_text("", wait_until_ready=True)
 
 
 async def test_a_daemon_that_goes_away() -> None:

@@ -85,7 +85,7 @@ async def test_wrong_parameters_are_a_usage_error(wire: RpcWire, method: str, pa
 
 @pytest.mark.parametrize("method", ["fly", "", "__init__", "_methods", "\udcff", "Complete"])
 async def test_an_unknown_method_is_an_error(wire: RpcWire, method: str) -> None:
-    code, message, advice = await error_of(wire, method)
+    code, _, advice = await error_of(wire, method)
     assert code == "UnknownMethodError"
     assert "complete" in advice
     await still_serves(wire)
