@@ -1,15 +1,17 @@
-"""The daemon: one service for every client of one user, on a Unix socket."""
+"""The daemon: one service for every client of one user, on Unix sockets: LSP and msgpack-rpc."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import os
 import signal
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 
 from completiond.api.front import Front
 from completiond.api.port import Port, open_http
@@ -24,6 +26,8 @@ from completiond.paths import Paths
 __all__ = ["run_daemon"]
 
 log = logging.getLogger(__name__)
+
+ServeClient = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[object]]
 
 _BACKLOG = 64
 _CLOSE_SERVICE_S = 0.7
@@ -45,12 +49,11 @@ async def run_daemon(
     lock.acquire(lambda: _is_serving(paths))
     try:
         port = Port.open(settings.config.api.http, paths) if settings is not None else None
-        listening = _listen(paths)
         try:
-            await _serve(service_factory, paths, listening, settings, port)
+            # The main socket last: whoever finds it finds the other, too.
+            with _listening(paths.rpc_socket) as rpc, _listening(paths.socket) as main:
+                await _serve(service_factory, paths, main, rpc, settings, port)
         finally:
-            listening.close()
-            paths.socket.unlink(missing_ok=True)
             if port is not None:
                 port.close()
     finally:
@@ -61,6 +64,7 @@ async def _serve(
     service_factory: Callable[[], ManagedService],
     paths: Paths,
     listening: socket.socket,
+    rpc_listening: socket.socket,
     settings: Settings | None,
     port: Port | None,
 ) -> None:
@@ -71,20 +75,25 @@ async def _serve(
         loop.add_signal_handler(number, stop.set)
     log.info("Listening on %s, process %d", paths.socket, os.getpid())
     service = service_factory()
-    connections = _Connections(host := Host(service, paths.socket, stop.set, settings))
+    host = Host(service, paths.socket, stop.set, settings)
+    connections = _Connections(_lsp(host))
+    rpc_connections = _Connections(_rpc(host))
     service.start()  # last: the engine's thread imports torch, and one thread at a time can import
     front = Front(connections.serve, lambda: open_http(host, port), _is_ours)
     server = await loop.create_unix_server(front.unix_protocol, sock=listening)
+    rpc_server = await asyncio.start_unix_server(rpc_connections.serve, sock=rpc_listening)
     if port is not None:
         host.http_url = port.address.url
         await front.http()
     await stop.wait()
     log.info("Stopping")
     server.close()
+    rpc_server.close()
+    paths.rpc_socket.unlink(missing_ok=True)
     paths.socket.unlink(missing_ok=True)  # from here on, a client that looks for a daemon starts the next one
     host.announce_stop()
     await front.close()
-    await connections.close()
+    await asyncio.gather(connections.close(), rpc_connections.close())
     try:
         await asyncio.wait_for(service.close(), _CLOSE_SERVICE_S)
     except TimeoutError:
@@ -93,16 +102,24 @@ async def _serve(
         log.error("The service did not close: %s", describe(error))
 
 
+# What serves a client is imported with the sockets open already: this is most of the daemon's start-up time.
+def _lsp(host: Host) -> ServeClient:
+    from completiond.lsp.connection import new_converter, serve_connection
+
+    return functools.partial(serve_connection, host, new_converter())
+
+
+def _rpc(host: Host) -> ServeClient:
+    from completiond.api.rpc_server import RpcServer
+
+    return RpcServer(host).serve
+
+
 class _Connections:
-    """The clients connected now, each in a task of its own."""
+    """The clients of one socket that are connected now, each in a task of its own."""
 
-    def __init__(self, host: Host) -> None:
-        # Imported with the socket open already: this is most of the daemon's start-up time.
-        from completiond.lsp.connection import new_converter, serve_connection
-
-        self._serve_connection = serve_connection
-        self._host = host
-        self._converter = new_converter()
+    def __init__(self, serve_client: ServeClient) -> None:
+        self._serve_client = serve_client
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -111,7 +128,11 @@ class _Connections:
         assert task is not None
         self._tasks.add(task)
         try:
-            await self._serve_connection(self._host, self._converter, reader, writer)
+            if _is_ours(writer.get_extra_info("socket")):
+                await self._serve_client(reader, writer)
+            else:
+                log.warning("Refused a client of another user")
+                writer.close()
         except asyncio.CancelledError:
             pass  # the daemon is closing
         except Exception as error:
@@ -129,22 +150,29 @@ class _Connections:
             await asyncio.wait(tasks, timeout=_CLOSE_CONNECTIONS_S)
 
 
-def _listen(paths: Paths) -> socket.socket:
-    """Bind the socket. The lock is held, so a file in its place is left over from a daemon that was killed."""
-    paths.socket.unlink(missing_ok=True)
+@contextlib.contextmanager
+def _listening(path: Path) -> Iterator[socket.socket]:
+    """A socket at ``path``, which is removed in the end. The lock is held, so a file in its place is left over from a
+    daemon that was killed.
+    """
+    path.unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        listening.bind(str(paths.socket))
-        paths.socket.chmod(0o600)
+        listening.bind(str(path))
+        path.chmod(0o600)
         listening.listen(_BACKLOG)
     except OSError as error:
         listening.close()
         raise DaemonError(
-            f"Cannot listen on {paths.socket}: {error.strerror or error}.",
+            f"Cannot listen on {path}: {error.strerror or error}.",
             "Set COMPLETIOND_RUNTIME_DIR to a short path (a socket's may have about 100 characters).",
         ) from error
     listening.setblocking(False)
-    return listening
+    try:
+        yield listening
+    finally:
+        listening.close()
+        path.unlink(missing_ok=True)
 
 
 def _is_serving(paths: Paths) -> bool:

@@ -70,6 +70,11 @@ class Paths:
         return self.runtime_dir / "daemon.sock"
 
     @property
+    def rpc_socket(self) -> Path:
+        """The daemon's Unix socket for msgpack-rpc."""
+        return self.runtime_dir / "rpc.sock"
+
+    @property
     def lock(self) -> Path:
         """Held (flock) by the running daemon for as long as it lives; contains its process id."""
         return self.runtime_dir / "daemon.lock"

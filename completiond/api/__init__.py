@@ -1,1 +1,1 @@
-"""HTTP on the daemon's socket, and on loopback TCP for who asks for it: adapters between clients and the service."""
+"""HTTP and msgpack-rpc on the daemon's sockets: adapters between clients and the service."""

@@ -32,6 +32,7 @@ def status_table(values: dict[str, Any]) -> Table:
         "requests": ", ".join(f"{count} {name}" for name, count in values["counters"].items()).replace(
             " requests", "", 1
         ),
+        "taken": _taken(values.get("accepts")),
         "dictionary": _dictionary(values.get("dictionary")),
         "acceptance": _acceptance(values.get("acceptance", ())),
     }
@@ -40,6 +41,13 @@ def status_table(values: dict[str, Any]) -> Table:
         if text:
             table.add_row(f"[bold]{name}[/bold]", escape(text))
     return table
+
+
+def _taken(accepts: dict[str, int] | None) -> str:
+    """What clients said they took; not all of them say so."""
+    if accepts is None or not accepts["answers"]:
+        return ""
+    return f"{accepts['answers']} answers, {accepts['whole']} of them whole, {accepts['characters']} characters"
 
 
 def _dictionary(state: dict[str, int] | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-__all__ = ["MAX_CHARS", "UNNAMED", "client_name"]
+__all__ = ["MAX_CHARS", "UNNAMED", "client_name", "printable_name"]
 
 MAX_CHARS: Final = 40
 UNNAMED: Final = "an editor"
@@ -18,4 +18,9 @@ def client_name(params: Any) -> str:
     name = info.get("name") if isinstance(info, dict) else None
     if not isinstance(name, str):
         return UNNAMED
-    return "".join(char for char in name[:MAX_CHARS] if char.isprintable()).strip() or UNNAMED
+    return printable_name(name) or UNNAMED
+
+
+def printable_name(name: str) -> str:
+    """The printable ones of the first MAX_CHARS characters of ``name``."""
+    return "".join(char for char in name[:MAX_CHARS] if char.isprintable()).strip()

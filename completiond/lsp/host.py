@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from completiond import __version__
+from completiond.complete.accepts import AcceptCounts
 from completiond.complete.service_protocol import Service
 from completiond.config.settings import Settings
 
@@ -58,6 +59,7 @@ class Host:
         self.counters = Counters()
         self.http_url: str | None = None
         """Where HTTP is served over TCP, if anywhere."""
+        self.accepts = AcceptCounts()
         self._socket = socket
         self._started_s = time.monotonic()
         self._num_connected = 0
@@ -102,6 +104,7 @@ class Host:
             "clients": len(self._clients) - (asking in self._clients),
             "problems": [str(problem) for problem in problems],
             "counters": asdict(self.counters),
+            "accepts": asdict(self.accepts),
             "work": asdict(self.service.work),
             "dictionary": asdict(self.service.dictionary),
             "acceptance": [asdict(one) for one in self.service.acceptance],

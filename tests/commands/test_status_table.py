@@ -67,6 +67,12 @@ def test_what_is_wrong_with_the_settings() -> None:
     assert rows(problems=["a:2: b is wrong", "c is none"])["settings"] == "a:2: b is wrong; c is none"
 
 
+def test_what_clients_took_if_they_said_so() -> None:
+    assert "taken" not in rows(accepts={"answers": 0, "whole": 0, "characters": 0})
+    shown = rows(accepts={"answers": 3, "whole": 2, "characters": 50})["taken"]
+    assert shown == "3 answers, 2 of them whole, 50 characters"
+
+
 @pytest.mark.parametrize("missing", ["dictionary", "acceptance", "given_up"])
 def test_what_an_older_daemon_does_not_tell_has_no_row(missing: str) -> None:
     assert missing.replace("_", " ") not in rows(without=missing)
