@@ -64,7 +64,7 @@ async def props(request: web.Request) -> web.Response:
         "default_generation_settings": generation_settings(state),
         "total_slots": 1,
         "model_path": model_id(state),
-        "is_sleeping": False,
+        "is_sleeping": state.is_released,
         "build_info": f"completiond {__version__}",
     })  # fmt: skip
 

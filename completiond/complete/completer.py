@@ -6,22 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from completiond.cache.kv import KVCache, SequenceCache
-from completiond.cache.tree import PrefixTree
 from completiond.complete.answer import HIDDEN, UNCERTAIN, Answer
 from completiond.complete.avoiding import Avoiding
 from completiond.complete.context.other_files import Choice, OtherFiles
 from completiond.complete.context.place import ContextPlace
 from completiond.complete.context_budget import ReadingTime, fit_prompt
 from completiond.complete.dictionary import Dictionary
-from completiond.complete.drafters import Drafters
 from completiond.complete.families import find_family
 from completiond.complete.healing import HealedAnswer, Healer, Healing
 from completiond.complete.language import why_off
 from completiond.complete.line_ends import line_end_of, with_line_end, with_line_feeds
-from completiond.complete.memory_plan import MemoryPlan
 from completiond.complete.open_documents import OpenDocuments
 from completiond.complete.other_texts import others_to_draft_from
 from completiond.complete.own_model import OwnModel
@@ -39,8 +35,6 @@ from completiond.complete.request import (
     WorkCounts,
 )
 from completiond.complete.set_exclusions import exclusions_of
-from completiond.complete.suffix import suffix_shift
-from completiond.complete.tokens import TextTokenizer
 from completiond.complete.vocabulary import Vocabulary
 from completiond.complete.written import Figures, Written
 from completiond.config import Config, ExcludeConfig
@@ -55,7 +49,7 @@ from completiond.exclude.mask import mask_secrets
 from completiond.spec.acceptance_counter import AcceptanceCounter, CountingPolicy
 from completiond.spec.draft_text import DraftText
 from completiond.spec.drafter import Drafter
-from completiond.spec.policy import Decision, FixedPolicy, MeasuredPolicy
+from completiond.spec.policy import Decision, FixedPolicy
 
 __all__ = ["Completer"]
 
@@ -67,10 +61,7 @@ class Completer(OwnModel):
 
     def __init__(self, model: LoadedModel, config: Config, model_file: Path | None = None) -> None:
         """``model_file``: what ``model`` was loaded from, by which its shipped heads are found."""
-        self.model = model
-        self.config = config
-        self.target: Any = model.target
-        self.tokenizer = TextTokenizer(model.tokenizer, model.config, self.target.vocab_size)
+        super().__init__(model, config, model_file)
         self.fim = find_family(self.tokenizer.control_id)
         frame = build_prompt("", "", self.tokenizer, self.fim, PromptBudget(1, 0))
         self._frame_tokens = max(8, len(frame.token_ids))
@@ -82,27 +73,6 @@ class Completer(OwnModel):
         self.work = WorkCounts()
         self.reading: ReadingTime | None = None
         """How long it takes to read; None before the machine was measured: all that the settings want is read."""
-        self.memory: MemoryPlan | None = None
-        """What was reckoned before the model was loaded, and what of the settings was given up for it."""
-        self.kv: SequenceCache = self.target.new_cache(min(config.model.context_tokens, self.target.max_positions))
-        if isinstance(self.kv, KVCache) and config.cache.memory_mb:
-            self.kv.others = PrefixTree(config.cache.memory_mb << 20)
-        self.shift = suffix_shift(self.kv, config, self.target.device.type)
-        self.drafters = Drafters(model, self.kv, config, self.tokenizer.stop_ids, model_file)
-
-    @property
-    def policy(self) -> MeasuredPolicy | None:
-        """What decides how much of a draft is checked; None before the machine was measured: all of it."""
-        return self.drafters.policy
-
-    @policy.setter
-    def policy(self, policy: MeasuredPolicy | None) -> None:
-        self.drafters.policy = policy
-
-    @property
-    def keeps_other_texts(self) -> bool:
-        """Whether to go on with an answer after another one takes no reading of its prompt."""
-        return isinstance(self.kv, KVCache) and self.kv.others is not None
 
     @property
     def fim_name(self) -> str:

@@ -61,6 +61,14 @@ class AnyCompleter(Protocol):
         """What has measured passes; None: nothing has."""
 
     @property
+    def ready_detail(self) -> str:
+        """What is said of one that is ready."""
+
+    @property
+    def can_release(self) -> bool:
+        """Whether ``release`` gives anything back."""
+
+    @property
     def keeps_other_texts(self) -> bool:
         """Whether answers may take turns."""
 
@@ -70,6 +78,11 @@ class AnyCompleter(Protocol):
 
     def connect(self) -> None:
         """Be ready, or raise the CompletiondError that says why not; called again after that."""
+
+    def release(self) -> None:
+        """Give back the memory that the model takes, until ``connect`` is called again; ``run`` and ``read`` are not
+        called before. Documents are followed as ever.
+        """
 
     def close(self) -> None:
         """Let go of connections. The engine's thread has ended."""
@@ -99,6 +112,6 @@ def name_before(config: Config) -> str:
 def ready_state(completer: AnyCompleter) -> ServiceState:
     """The service's, with a ``completer`` that is ready."""
     return ServiceState(
-        "ready", 1.0, "ready", completer.name, completer.device_name, completer.dtype_name, completer.fim_name,
-        completer.given_up, completer.context_tokens,
+        "ready", 1.0, completer.ready_detail, completer.name, completer.device_name, completer.dtype_name,
+        completer.fim_name, completer.given_up, completer.context_tokens,
     )  # fmt: skip

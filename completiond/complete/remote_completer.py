@@ -61,6 +61,8 @@ class RemoteCompleter:
     keeps_other_texts = False
     writes_ahead = False
     policy = None
+    ready_detail = "ready"
+    can_release = False
     dtype_name = ""
     context_tokens = 0
     given_up: tuple[str, ...] = ()
@@ -99,6 +101,9 @@ class RemoteCompleter:
     def connect(self) -> None:
         """See AnyCompleter.connect."""
         self.server.connect()
+
+    def release(self) -> None:
+        """See AnyCompleter.release. The model's memory is the server's."""
 
     def close(self) -> None:
         """See AnyCompleter.close."""

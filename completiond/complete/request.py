@@ -221,6 +221,8 @@ class ServiceState:
     """What of the settings did not fit into memory, one line each."""
     context_tokens: int = 0
     """How long a prompt and its answer can be together; 0 before the model is there."""
+    is_released: bool = False
+    """The model's memory was given back; the next request has it loaded again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from completiond.complete.answers import Answers
 from completiond.complete.completer_protocol import AnyCompleter, name_before, ready_state
 from completiond.complete.deadline import deadline_ms
 from completiond.complete.generation import Generation
+from completiond.complete.idle import IdleRelease
 from completiond.complete.jobs import log_failure, one_step_job, post
 from completiond.complete.language import why_off
 from completiond.complete.quiet import QuietMoment
@@ -32,6 +33,7 @@ from completiond.complete.request import (
 from completiond.complete.service_protocol import SupersededError
 from completiond.complete.settings_follower import SettingsFollower
 from completiond.complete.stream import Stream
+from completiond.complete.until_loaded import until_loaded
 from completiond.config import Config
 from completiond.engine.worker import Job, Worker
 from completiond.errors import CompletiondError, NotReadyError, RemoteDownError
@@ -49,6 +51,7 @@ log = logging.getLogger(__name__)
 RETRY_AFTER_S = 2.0
 """A load that failed is tried again by the first request that comes at least this long after it."""
 _UNFOLLOWED = log_failure("the dictionary could not follow a change")
+_UNRELEASED = log_failure("the model could not be released")
 _UNREAD = log_failure("a context could not be read in a quiet moment")
 
 
@@ -69,10 +72,12 @@ class LocalService:
         self._dictionary = DictionaryState()
         self._failure: CompletiondError | None = None
         self._load_ended_s = 0.0
+        self._is_loading_again = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._recent = Recent()
         self._answers = Answers(self._run)
         self._quiet = QuietMoment(self._read, self._write_ahead)
+        self._idle = IdleRelease(self._is_at_work, self._release, self._load_again)
         self._worker = Worker(self._load)
 
     @property
@@ -107,6 +112,7 @@ class LocalService:
 
     async def close(self) -> None:
         """Stop the engine's thread after its current pass."""
+        self._idle.stop()
         self._quiet.drop()
         for stream in list(self._streams.values()):
             stream.put(NotReadyError("The daemon is stopping.", "Ask again."))
@@ -133,8 +139,11 @@ class LocalService:
         return self._recent.follow(request, self._stream(request), folders, self._state.phase == "loading")
 
     async def _stream(self, request: CompletionRequest) -> AsyncGenerator[Chunk | Completion, None]:
-        self._ready()
+        self._idle.use(self._config.model.idle_release_s)
         arrived = time.perf_counter()
+        if self._is_loading_again:
+            await until_loaded(self)
+        self._ready()
         request = self._with_settings(request)
         stream = Stream(request, arrived)
         # A request without a document supersedes none and is superseded by none.
@@ -170,6 +179,22 @@ class LocalService:
             self._answers.leave(stream)
             if self._streams.get(key) is stream:
                 del self._streams[key]
+
+    def _is_at_work(self) -> bool:
+        is_ready = self._state.phase == "ready" and self._completer is not None and self._completer.can_release
+        return bool(self._streams) or not self._answers.is_idle or not is_ready
+
+    def _release(self, after_s: int) -> None:
+        assert self._completer is not None, "it was not at work"
+        self._quiet.drop()
+        self._worker.submit(one_step_job(self._completer.release, _UNRELEASED))
+        what = f"released after {after_s} s without use; the next request loads it again"
+        self._publish(replace(self._state, detail=what, is_released=True))
+
+    def _load_again(self) -> None:
+        self._is_loading_again = True
+        self._publish(replace(self._state, phase="loading", progress=0.0, detail="loading again", is_released=False))
+        self._worker.submit(one_step_job(self._load, lambda error: None))
 
     def _ready(self) -> AnyCompleter:
         """Raises NotReadyError, or why loading failed, unless there is a model."""
@@ -231,10 +256,12 @@ class LocalService:
 
     def open_document(self, client_id: str, document_id: str, lines: Sequence[str], path: str = "") -> None:
         """See Service.open_document."""
+        self._idle.use(self._config.model.idle_release_s)
         self._tell(lambda documents: documents.open((client_id, document_id), lines, path))
 
     def edit_document(self, client_id: str, document_id: str, edits: Sequence[LineEdit]) -> None:
         """See Service.edit_document."""
+        self._idle.use(self._config.model.idle_release_s)
         self._tell(lambda documents: documents.edit((client_id, document_id), edits))
 
     def close_document(self, client_id: str, document_id: str) -> None:
@@ -396,5 +423,6 @@ class LocalService:
 
     def _publish(self, state: ServiceState) -> None:
         self._state = state
+        self._is_loading_again &= state.phase == "loading"
         for listener in list(self._listeners):
             listener(state)

@@ -104,6 +104,13 @@ class ModelConfig(Section):
     )
     threads: int = Field(0, ge=0, le=256, description="CPU threads; 0 chooses a power of two up to 8.")
     context_tokens: int = Field(2048, ge=128, le=131072, description="Size of the key/value cache, in tokens.")
+    idle_release_s: Annotated[int, Reload.LIVE] = Field(
+        1800,
+        ge=0,
+        le=604800,
+        description="Give the model's memory back, a GPU's too, when nothing was edited or asked for so many seconds;"
+        " the next edit or request loads it again; 0: never.",
+    )
 
 
 class EngineConfig(Section):

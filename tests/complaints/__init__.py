@@ -4,12 +4,10 @@ The numbers in the tests' names are those of the list of 25 complaints that this
 somebody at an editor sees, on the whole way but the model, whose text is a script (desk.py). More than one test may
 have a number, and tests elsewhere look closer: these say that the complaint does not hold.
 
-Without a test:
-
-    17  graphics memory and clocks that are never given back. Nothing here does that: a daemon keeps its model until
-        it is stopped, and the tests run on no GPU.
-
 In part:
+
+    17  that a graphics card's clocks go down: no test runs on one. Tested is that a model that nobody uses is let go of,
+        and comes back.
 
     10  letters that stay behind when a suggestion is accepted within the editor's own delay: the delay is the editor's.
         Tested is that a fresh suggestion, at the new cursor, is there at once.
@@ -24,7 +22,8 @@ In part:
     15  there is no budget of memory or time for each client. Tested is that one client's text does not push out what
         was read of another's.
     23  no model is asked to fill something when it is loaded. Tested is what is said of one that cannot.
-    24  what is left of a secret when part of it is deleted is read near the cursor, unless it looks like one still.
+    24  a password of plain words that stands without quotes is read, and a token that is typed so far that it does not
+        look like one yet.
 
 The place where the editor is installed and how (a server in each window, popups of extensions) is not this daemon's.
 """

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,32 @@ def _resident_kb(pid: int) -> int:
 def _wake_ups(pid: int) -> int:
     """How often threads of a process have gone to sleep; those that did not wake up since have not again."""
     return sum(_figure(task, "voluntary_ctxt_switches") for task in Path(f"/proc/{pid}/task").glob("*/status"))
+
+
+async def test_17_memory_is_given_back_when_nobody_asks_and_the_next_request_is_answered(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A model that nobody uses keeps a graphics card's memory until the machine is shut down."""
+    model = ModelConfig(name="small", context_tokens=512, idle_release_s=1)
+    config = PATIENT.model_copy(update={"model": model, "cache": PATIENT.cache.model_copy(update={"results": False})})
+    completer = Completer(load_words(tmp_path), config)
+    completer.reopen = lambda: completer.take(load_words(tmp_path), config)
+    async with served(monkeypatch, completer) as (paths, service), Editor.on_socket(paths) as editor:
+        await until(lambda: service.state.phase == "ready")
+        await editor.initialize()
+        editor.open(URI, "x = 1\n" * 40)
+        before = await editor.complete(URI, 40, 0)
+        weights, documents = weakref.ref(completer.target), service.dictionary
+        await until(lambda: service.state.is_released)
+        await until(lambda: completer.is_released)
+        assert weights() is None
+        status = await editor.request("completiond/status")
+        assert status["detail"] == "released after 1 s without use; the next request loads it again"
+
+        assert before["items"]
+        assert await editor.complete(URI, 40, 0) == before
+        assert service.dictionary == documents, "what is open was followed"
+        assert "loaded again in" in (await editor.request("completiond/status"))["detail"]
 
 
 @PROC
