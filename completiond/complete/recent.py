@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from completiond.complete.latencies import Latencies
 from completiond.complete.reasons import meaning_of, reason_of
 from completiond.complete.request import EXCLUDED, OFF, Chunk, Completion, CompletionRequest, ServedFrom
 from completiond.exclude.guard import file_in
@@ -50,6 +51,8 @@ class Recent:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """``clock`` gives seconds."""
         self._clock = clock
+        self.latencies = Latencies()
+        """How quickly answers came."""
         self._ended: deque[tuple[float, RecentRequest]] = deque(maxlen=MAX_RECENT)
 
     @property
@@ -78,6 +81,7 @@ class Recent:
                 async for item in items:
                     if isinstance(item, Completion):
                         one = _answered(one, item)
+                        self.latencies.add(item)
                     yield item
         except BaseException as error:
             if not one.reason:  # who has the answer closes the stream

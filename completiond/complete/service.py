@@ -16,6 +16,7 @@ from completiond.complete.deadline import deadline_ms
 from completiond.complete.generation import Generation
 from completiond.complete.jobs import log_failure, one_step_job, post
 from completiond.complete.language import why_off
+from completiond.complete.latencies import LatencyState
 from completiond.complete.quiet import QuietMoment
 from completiond.complete.recent import Recent, RecentRequest
 from completiond.complete.request import (
@@ -101,6 +102,11 @@ class LocalService:
     def recent(self) -> Sequence[RecentRequest]:
         """See Service.recent."""
         return self._recent.newest_first
+
+    @property
+    def latency(self) -> LatencyState:
+        """See Service.latency."""
+        return self._recent.latencies.state
 
     def start(self) -> None:
         """Begin to load the model. Call it on the event loop; it returns at once."""
@@ -293,12 +299,9 @@ class LocalService:
     def _may_use_kept(self, request: CompletionRequest) -> bool:
         """A file may have been excluded since it was answered in."""
         completer, settings = self._completer, request.settings or self._config
-        return (
-            settings.cache.results
-            and completer is not None
-            and why_off(request, settings) is None
-            and completer.guard.why(request.client_id, request.path) is None
-        )
+        if completer is None or not settings.cache.results or why_off(request, settings) is not None:
+            return False
+        return completer.guard.why(request.client_id, request.path) is None
 
     def _read(self, request: CompletionRequest, then: Callable[[], None]) -> Job | None:
         """Have the engine read a request's context while nobody waits for it."""
@@ -316,11 +319,8 @@ class LocalService:
         return job
 
     def _write_ahead(self, request: CompletionRequest) -> None:
-        if (
-            (request.settings or self._config).cache.ahead
-            and self._state.phase == "ready"
-            and self._may_use_kept(request)
-        ):
+        may_begin = (request.settings or self._config).cache.ahead and self._state.phase == "ready"
+        if may_begin and self._may_use_kept(request):
             self._answers.write_ahead(request)
 
     def _run(self, generation: Generation, arrived: float) -> None:
