@@ -19,7 +19,11 @@ _SHOWN_DEPTHS: Final = 8
 
 def top_view(values: dict[str, Any], tokens_per_s: float | None) -> RenderableType:
     """``tokens_per_s``: written since the last look, for answers and ahead of them; None at the first."""
-    parts: list[RenderableType] = [status_table(values), _last_minute(values, tokens_per_s)]
+    figures = status_table(values)
+    for name, text in _speed(values, tokens_per_s).items():
+        if text:
+            figures.add_row(f"[bold]{name}[/bold]", text)
+    parts: list[RenderableType] = [figures]
     if (acceptance := _acceptance(values.get("acceptance", ()))).row_count:
         parts += ["", acceptance]
     if values.get("recent"):
@@ -27,9 +31,9 @@ def top_view(values: dict[str, Any], tokens_per_s: float | None) -> RenderableTy
     return Group(*parts)
 
 
-def _last_minute(values: dict[str, Any], tokens_per_s: float | None) -> Table:
+def _speed(values: dict[str, Any], tokens_per_s: float | None) -> dict[str, str]:
     latency, work = values.get("latency", {}), values.get("work", {})
-    rows = {
+    return {
         "now": f"{tokens_per_s:.1f} tokens/s" if tokens_per_s is not None else "",
         "since the start": f"{work['written_tokens']} tokens in {work['passes']} passes" if work else "",
         "last minute": f"{latency['answers']} answers, {latency['tokens']} tokens" if latency else "",
@@ -37,11 +41,6 @@ def _last_minute(values: dict[str, Any], tokens_per_s: float | None) -> Table:
         "next tokens": _percentiles(latency.get("token_ms")),
         "prompts": _cached(latency),
     }
-    table = Table(show_header=False, box=None, pad_edge=False)
-    for name, text in rows.items():
-        if text:
-            table.add_row(f"[bold]{name}[/bold]", text)
-    return table
 
 
 def _percentiles(values: dict[str, float] | None) -> str:

@@ -14,9 +14,10 @@ __all__ = ["ENVIRONMENT_PREFIX", "layer_of_environment"]
 
 ENVIRONMENT_PREFIX = "COMPLETIOND_"
 _OTHERS = frozenset(
-    ENVIRONMENT_PREFIX + name for name in ("CACHE_DIR", "CONFIG_DIR", "RUNTIME_DIR", "STATE_DIR", "SERVE_COMMAND")
+    ENVIRONMENT_PREFIX + name
+    for name in ("CACHE_DIR", "CONFIG_DIR", "RUNTIME_DIR", "STATE_DIR", "SERVE_COMMAND", "TEST_NVIM")
 )
-"""Variables of ours that are not settings."""
+"""Variables of ours that are not settings; the last tells our tests which Neovim to run."""
 
 
 def layer_of_environment(environment: Mapping[str, str]) -> Layer:
