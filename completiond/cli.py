@@ -11,7 +11,9 @@ from completiond.commands import bench, config, daemon, model, train, trust
 from completiond.commands.complete import complete
 from completiond.commands.demo import demo
 from completiond.commands.doctor import doctor
+from completiond.commands.logs import logs
 from completiond.commands.speedup import speedup
+from completiond.commands.top import top
 
 __all__ = ["app", "main"]
 
@@ -43,6 +45,8 @@ app.command()(complete)
 app.command()(daemon.serve)
 app.command()(daemon.lsp)
 app.command()(daemon.status)
+app.command()(top)
+app.command()(logs)
 app.command()(daemon.stop)
 app.command()(daemon.token)
 app.command()(doctor)

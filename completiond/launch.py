@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from completiond.errors import DaemonError
+from completiond.log_line import LogLine
 from completiond.paths import Paths
 
 if TYPE_CHECKING:
@@ -134,9 +135,9 @@ class DaemonStarter:
         except OSError as error:
             lines = [f"(no log: {error})"]
         how = f"status {status}" if status >= 0 else f"signal {-status}"
-        said = " | ".join(line.strip() for line in lines[-_SHOWN_LOG_LINES:]) or "(nothing)"
+        said = " | ".join(" ".join(LogLine.parse(line).message.split()) for line in lines[-_SHOWN_LOG_LINES:])
         return DaemonError(
-            f"The daemon ended while it started ({how}); its last words: {said}",
+            f"The daemon ended while it started ({how}); its last words: {said or '(nothing)'}",
             f"All of its log is in {log_file}; `completiond serve` starts one in this terminal.",
         )
 

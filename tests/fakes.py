@@ -17,6 +17,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from completiond.complete.latencies import LatencyState
 from completiond.complete.recent import RecentRequest
 from completiond.complete.request import (
     Chunk,
@@ -70,6 +71,7 @@ class FakeService:
         self.dictionary = DictionaryState()
         self.work = WorkCounts()
         self.recent: list[RecentRequest] = []
+        self.latency = LatencyState()
         self._loading = loading or FakeLoading()
         self._state = ServiceState("loading", 0.0, "reading weights", "fake-model")
         self._listeners: list[Callable[[ServiceState], None]] = []

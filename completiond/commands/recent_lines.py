@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-__all__ = ["recent_lines"]
+__all__ = ["ago", "recent_lines"]
 
 _NO_NAME = "no name"
 _WAYS = {"engine": "written by the model", "running": "from an answer on its way", "cache": "from a kept answer"}
@@ -19,7 +19,7 @@ def recent_lines(requests: Iterable[dict[str, Any]]) -> Iterator[str]:
         shown = _count(one["lines"], "line") + ", " + _count(one["characters"], "character")
         way = _WAYS.get(one["served_from"], one["served_from"])
         parts = [
-            f"{_ago(one['ago_s'])} ago",
+            f"{ago(one['ago_s'])} ago",
             one["client"] or "command line or plugin",
             f"{one['document'] or _NO_NAME} {one['line']}:{one['column']}",
             shown if one["characters"] else "nothing",
@@ -34,7 +34,8 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _ago(seconds: float) -> str:
+def ago(seconds: float) -> str:
+    """How long something took, in its largest whole unit."""
     for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
         if seconds >= size:
             return f"{int(seconds // size)} {unit if unit != 'days' or seconds >= 2 * size else 'day'}"

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from completiond.complete.latencies import Latencies
 from completiond.complete.reasons import meaning_of, reason_of
 from completiond.complete.request import EXCLUDED, OFF, Chunk, Completion, CompletionRequest, ServedFrom
 from completiond.exclude.guard import file_in
@@ -50,6 +51,8 @@ class Recent:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """``clock`` gives seconds."""
         self._clock = clock
+        self.latencies = Latencies()
+        """How quickly answers came."""
         self._ended: deque[tuple[float, RecentRequest]] = deque(maxlen=MAX_RECENT)
         self._listeners: list[Callable[[Completion], None]] = []
 
@@ -84,6 +87,7 @@ class Recent:
                 async for item in items:
                     if isinstance(item, Completion):
                         one = _answered(one, item)
+                        self.latencies.add(item)
                         if request.avoided_ids is None:  # else it is a part of another request
                             for listener in self._listeners:
                                 listener(item)

@@ -19,6 +19,7 @@ from completiond.complete.generation import Generation
 from completiond.complete.idle import IdleRelease
 from completiond.complete.jobs import log_failure, one_step_job, post
 from completiond.complete.language import why_off
+from completiond.complete.latencies import LatencyState
 from completiond.complete.quiet import QuietMoment
 from completiond.complete.recent import Recent, RecentRequest
 from completiond.complete.request import (
@@ -104,6 +105,11 @@ class LocalService:
     def recent(self) -> Sequence[RecentRequest]:
         """See Service.recent."""
         return self._recent.newest_first
+
+    @property
+    def latency(self) -> LatencyState:
+        """See Service.latency."""
+        return self._recent.latencies.state
 
     def start(self) -> None:
         """Begin to load the model. Call it on the event loop; it returns at once."""
@@ -341,12 +347,9 @@ class LocalService:
     def _may_use_kept(self, request: CompletionRequest) -> bool:
         """A file may have been excluded since it was answered in."""
         completer, settings = self._completer, request.settings or self._config
-        return (
-            settings.cache.results
-            and completer is not None
-            and why_off(request, settings) is None
-            and completer.guard.why(request.client_id, request.path) is None
-        )
+        if completer is None or not settings.cache.results or why_off(request, settings) is not None:
+            return False
+        return completer.guard.why(request.client_id, request.path) is None
 
     def _read(self, request: CompletionRequest, then: Callable[[], None]) -> Job | None:
         """Have the engine read a request's context while nobody waits for it."""

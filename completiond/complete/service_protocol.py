@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from completiond.complete.latencies import LatencyState
 from completiond.complete.request import (
     Chunk,
     Completion,
@@ -50,6 +51,10 @@ class Service(Protocol):
     @property
     def recent(self) -> Sequence[RecentRequest]:
         """The last requests to ``stream`` and ``complete`` that have ended, newest first, however they ended."""
+
+    @property
+    def latency(self) -> LatencyState:
+        """How quickly the answers of the last minute came."""
 
     def subscribe(self, listener: Callable[[ServiceState], None]) -> Callable[[], None]:
         """Call ``listener`` on the event loop at every change of state; the returned function ends that."""

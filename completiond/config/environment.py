@@ -15,9 +15,12 @@ __all__ = ["ENVIRONMENT_PREFIX", "layer_of_environment"]
 ENVIRONMENT_PREFIX = "COMPLETIOND_"
 _OTHERS = frozenset(
     ENVIRONMENT_PREFIX + name
-    for name in ("CACHE_DIR", "CONFIG_DIR", "RUNTIME_DIR", "STATE_DIR", "SERVE_COMMAND", "ENGINE_REMOTE_KEY")
+    for name in (
+        "CACHE_DIR", "CONFIG_DIR", "RUNTIME_DIR", "STATE_DIR", "SERVE_COMMAND", "ENGINE_REMOTE_KEY", "TEST_EDITORS",
+        "TEST_NVIM",
+    )  # fmt: skip
 )
-"""Variables of ours that are not settings."""
+"""Variables of ours that are not settings; the last two tell our tests which editors to run."""
 
 
 def layer_of_environment(environment: Mapping[str, str]) -> Layer:

@@ -107,6 +107,7 @@ class Host:
             "accepts": asdict(self.accepts),
             "work": asdict(self.service.work),
             "dictionary": asdict(self.service.dictionary),
+            "latency": asdict(self.service.latency),
             "acceptance": [asdict(one) for one in self.service.acceptance],
         }
         return values | {"recent": [asdict(one) for one in self.service.recent]} if asks_why else values

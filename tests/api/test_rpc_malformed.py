@@ -309,7 +309,7 @@ def test_any_bytes_are_answered_or_cut_off(messages: list[Any], cut: int, flippe
 @given(st.lists(VALUES, max_size=8), st.integers(1, 40))
 def test_frames_do_not_depend_on_where_they_are_cut(values: list[Any], size: int) -> None:
     data = b"".join(msgpack.packb(value) for value in values)
-    frames, found = Frames(), []
+    frames, found = Frames(), list[Any]()
     for start in range(0, len(data), size):
         found += frames.feed(data[start : start + size])
         assert frames.is_within == (start + size < len(data) and not _ends_at(values, start + size))

@@ -21,6 +21,7 @@ from completiond.complete.service import RETRY_AFTER_S
 from completiond.config import ModelConfig
 from completiond.engine.load import load_model
 from completiond.errors import MemoryFullError
+from completiond.log_line import LogLine
 from completiond.paths import Paths
 from tests.e2e.harness import EMPTY, Editor, environment, is_listening, kill_daemon, temporary_paths
 from tests.e2e.limited_daemon import used_bytes
@@ -121,8 +122,9 @@ def test_a_daemon_with_little_memory_serves_with_less_and_says_what(paths: Paths
         assert 0 < answer["prompt_tokens"] <= int(found[1])
         text = re.sub(r"\s+", " ", run(env, "status"))
         assert f"given up {tree}; {context}" in text
-        log = paths.log_file.read_text()
-        assert [log.count(f"WARNING completiond.complete.open_completer: Memory is short: {what}") for what in given_up]
+        logged = [LogLine.parse(line) for line in paths.log_file.read_text().splitlines()]
+        said = [line.message for line in logged if line.level == "warning"]
+        assert all(any(f"Memory is short: {what}" in message for message in said) for what in given_up)
         assert used_bytes(pid, "VmSize") <= resource.prlimit(pid, resource.RLIMIT_AS)[0]
         doctor = re.sub(r"\s+", " ", run(env, "doctor"))  # a process of its own, without limits
         assert f"short of memory: {tree}; {context}" in doctor

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from completiond.log_line import LogLine
 from completiond.paths import Paths
 from tests.e2e.harness import TIMEOUT_S, Editor, environment, temporary_paths
 from tests.e2e.test_memory import run
@@ -103,7 +104,8 @@ async def test_a_running_daemon_follows_its_files(paths: Paths, env: dict[str, s
         assert (await answer(editor, path))["token_ids"]
         assert editor.count(SHOW) == 1
     log = paths.log_file.read_text()
-    assert log.count("WARNING completiond.commands.daemon: " + pending) == 1
+    logged = [LogLine.parse(line) for line in log.splitlines()]
+    assert [line.level for line in logged if line.message == pending] == ["warning"]
     assert "Traceback" not in log
 
 
