@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from completiond.complete.pieces import Pieces
 
 ENDS = ("<|fim_pad|>", "<|file_sep|>", "</s>")
-TEXTS = st.lists(st.sampled_from(["ab", "_1", " ", "\t", "\n", "<", "|", "<|fim", "<|fim_pad|>", "</s>", "ü", "."])).map(
-    "".join
-)
+TEXTS = st.lists(
+    st.sampled_from(["ab", "_1", " ", "\t", "\n", "<", "|", "<|fim", "<|fim_pad|>", "</s>", "ü", "."])
+).map("".join)
 
 
 def cut(text: str, places: list[int]) -> list[str]:
     borders = sorted({0, len(text), *(place % (len(text) + 1) for place in places)})
-    return [text[a:b] for a, b in zip(borders, borders[1:], strict=False)]
+    return [text[a:b] for a, b in pairwise(borders)]
 
 
 def pieces_of(portions: list[str]) -> tuple[list[str], bool]:
@@ -45,10 +47,10 @@ def test_words_and_runs_of_blanks_are_whole_and_signs_are_alone() -> None:
 
 def test_what_may_be_an_end_waits() -> None:
     pieces = Pieces(ENDS)
-    assert pieces.push("a <") == ["a", " "]
-    assert pieces.push("b") == ["<"]
-    assert pieces.push(" <|fim_") == ["b", " "]
-    assert pieces.push("pad|> more") == []
+    assert pieces.push("a <") == ["a"]
+    assert pieces.push("b") == [" ", "<"]
+    assert pieces.push(" <|fim_") == ["b"]
+    assert pieces.push("pad|> more") == [" "]
     assert pieces.is_over
     assert pieces.push("more") == []
     assert pieces.flush() == []
