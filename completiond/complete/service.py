@@ -32,9 +32,10 @@ from completiond.complete.request import (
 from completiond.complete.service_protocol import SupersededError
 from completiond.complete.settings_follower import SettingsFollower
 from completiond.complete.stream import Stream
+from completiond.complete.until_loaded import until_loaded
 from completiond.config import Config
 from completiond.engine.worker import Job, Worker
-from completiond.errors import CompletiondError, NotReadyError, RemoteDownError
+from completiond.errors import CompletiondError, NotReadyError
 from completiond.paths import Paths
 from completiond.spec.acceptance import AcceptanceCounts
 
@@ -133,6 +134,8 @@ class LocalService:
         return self._recent.follow(request, self._stream(request), folders, self._state.phase == "loading")
 
     async def _stream(self, request: CompletionRequest) -> AsyncGenerator[Chunk | Completion, None]:
+        if self._completer is not None:  # what is there already, a server, is found again in a moment or not
+            await until_loaded(self)
         self._ready()
         arrived = time.perf_counter()
         request = self._with_settings(request)
@@ -352,7 +355,7 @@ class LocalService:
             completer.documents.check(generation.request.client_id)
             self._note_dictionary(completer)
 
-        self._worker.submit(answer_job(completer, generation, arrived, self._answers, loop, begin, self._note_error))
+        self._worker.submit(answer_job(completer, generation, arrived, self._answers, loop, begin, self._fail))
 
     def _load(self) -> None:
         """On the engine's thread: load and warm up the model, or find the server, and tell listeners how far it is."""
@@ -376,10 +379,6 @@ class LocalService:
         else:
             log.info("Ready: %s, %s on %s", completer.name, completer.dtype_name or "remote", completer.device_name)
             self._set_state(ready_state(completer))
-
-    def _note_error(self, error: Exception) -> None:
-        if isinstance(error, RemoteDownError):
-            self._fail(error)
 
     def _fail(self, error: CompletiondError) -> None:
         log.error("%s", error)

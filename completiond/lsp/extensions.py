@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pygls.exceptions import JsonRpcException
 
-from completiond.complete.request import Chunk, Completion, CompletionRequest, ServiceState
-from completiond.complete.service_protocol import Service, SupersededError
+from completiond.complete.request import Chunk, Completion, CompletionRequest
+from completiond.complete.service_protocol import SupersededError
+from completiond.complete.until_loaded import until_loaded
 from completiond.engine.sampling_params import SamplingParams
 from completiond.errors import CompletiondError, UsageError
 from completiond.spec.drafter_names import DRAFTERS
@@ -52,7 +52,7 @@ async def complete(ls: CompletionServer, params: Any) -> dict[str, Any]:
     try:
         request = replace(_request(ls.client_id, message_id, params), client_name=ls.client_name)
         if _value(params, "waitUntilReady", bool, False):
-            await _until_loaded(service)
+            await until_loaded(service)
         if _value(params, "stream", bool, False):
             completion = await _stream(ls, message_id, request)
         else:
@@ -100,22 +100,6 @@ async def _stream(ls: CompletionServer, message_id: object, request: CompletionR
 
 def _chunk_params(message_id: object, chunk: Chunk) -> dict[str, Any]:
     return {"id": message_id, "text": chunk.text, "spans": [asdict(span) for span in chunk.spans]}
-
-
-async def _until_loaded(service: Service) -> None:
-    loaded = asyncio.Event()
-    service.ensure_loading()
-
-    def on_state(state: ServiceState) -> None:
-        if state.phase != "loading":
-            loaded.set()
-
-    unsubscribe = service.subscribe(on_state)
-    try:
-        on_state(service.state)
-        await loaded.wait()
-    finally:
-        unsubscribe()
 
 
 def _request(client_id: str, message_id: object, params: Any) -> CompletionRequest:
