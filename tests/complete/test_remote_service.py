@@ -22,11 +22,12 @@ from tests.e2e.harness import Editor, daemon_in_process, temporary_paths, until
 from tests.remote_server import KEY, Reply, Server, event, serving, writes
 
 URI = "file:///p/a.py"
+RETRY_AFTER_S = 0.1
 
 
 @pytest.fixture(autouse=True)
-def _again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service_module, "RETRY_AFTER_S", 0.0)
+def _again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_module, "RETRY_AFTER_S", RETRY_AFTER_S)
 
 
 @pytest.fixture
@@ -119,6 +120,7 @@ async def test_one_that_is_not_there_yet_is_found_when_it_is(socket: str) -> Non
         with pytest.raises(RemoteDownError):
             await service.complete(request())
         with serving(socket=socket):
+            await asyncio.sleep(2 * RETRY_AFTER_S)
             assert (await service.complete(request())).text == "text", "the next request"
 
 
@@ -132,6 +134,7 @@ async def test_one_that_goes_is_missed_and_comes_back_with_all_that_was_known(so
             await service.complete(request(prefix="y"))
         assert (await reach(service, "failed")).model == "big-coder"
         with serving(socket=socket):
+            await asyncio.sleep(2 * RETRY_AFTER_S)
             assert (await service.complete(request(prefix="y"))).text == "text", "the next request"
             assert service.dictionary.documents == 1
 
