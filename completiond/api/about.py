@@ -6,9 +6,10 @@ from pathlib import PurePath
 from typing import Final
 
 from aiohttp import web
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from completiond import __version__
-from completiond.api.keys import HOST, RUNNING, STARTED
+from completiond.api.context import API, service_of
 from completiond.api.replies import LOADING, Json, error_body, json_reply
 from completiond.complete.request import ServiceState
 
@@ -31,7 +32,7 @@ def generation_settings(state: ServiceState, **more: object) -> Json:
 @ROUTES.get("/v1/health")
 async def health(request: web.Request) -> web.Response:
     """200 when answers can be had, else 503, as llama.cpp says it; ``model`` is what Tabby's clients look for."""
-    state = request.app[HOST].service.state
+    state = service_of(request).state
     if state.phase == "ready":
         version = {"git_describe": __version__}
         ready = {"status": "ok", "model": model_id(state), "device": state.device, "version": version}
@@ -47,9 +48,9 @@ async def health(request: web.Request) -> web.Response:
 @ROUTES.get("/models")
 async def models(request: web.Request) -> web.Response:
     """The one model that is loaded, or is on its way."""
-    state = request.app[HOST].service.state
+    state = service_of(request).state
     model = {
-        "id": model_id(state), "object": "model", "created": request.app[STARTED], "owned_by": "completiond",
+        "id": model_id(state), "object": "model", "created": request.app[API].started_s, "owned_by": "completiond",
         "meta": {"n_ctx": state.context_tokens, "fim": state.fim},
     }  # fmt: skip
     return json_reply({"object": "list", "data": [model]})
@@ -58,7 +59,7 @@ async def models(request: web.Request) -> web.Response:
 @ROUTES.get("/props")
 async def props(request: web.Request) -> web.Response:
     """What the server is, in llama.cpp's words."""
-    state = request.app[HOST].service.state
+    state = service_of(request).state
     return json_reply({
         "default_generation_settings": generation_settings(state),
         "total_slots": 1,
@@ -71,6 +72,17 @@ async def props(request: web.Request) -> web.Response:
 @ROUTES.get("/slots")
 async def slots(request: web.Request) -> web.Response:
     """The one engine, as llama.cpp shows one: whether it is at work for someone here."""
-    state = request.app[HOST].service.state
-    slot = {"id": 0, "n_ctx": state.context_tokens, "speculative": True, "is_processing": request.app[RUNNING].is_any}
+    state = service_of(request).state
+    slot = {
+        "id": 0,
+        "n_ctx": state.context_tokens,
+        "speculative": True,
+        "is_processing": request.app[API].num_running > 0,
+    }
     return json_reply([slot])
+
+
+@ROUTES.get("/metrics")
+async def metrics(request: web.Request) -> web.Response:
+    """https://prometheus.io/docs/instrumenting/exposition_formats."""
+    return web.Response(body=request.app[API].metrics.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -15,33 +15,27 @@ from aiohttp.typedefs import Handler, Middleware
 from completiond.api.replies import error_reply
 from completiond.config.http_address import HttpAddress
 
-__all__ = ["OPEN_PATHS", "access_middleware", "is_tcp"]
+__all__ = ["OPEN_PATHS", "access_middleware"]
 
 OPEN_PATHS: Final = frozenset({"/health", "/v1/health"})
 """What is told to anyone on this machine."""
 
 
-def is_tcp(request: web.BaseRequest) -> bool:
-    """Whether it came over a port, and not over the Unix socket."""
-    return isinstance(request.transport and request.transport.get_extra_info("sockname"), tuple)
-
-
-def access_middleware(address: HttpAddress | None, token: str) -> Middleware:
-    """``address``: where TCP is listened on, None for nowhere."""
+def access_middleware(address: HttpAddress, token: str) -> Middleware:
+    """Lets through who sends ``token`` to ``address``, the port's."""
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if is_tcp(request) and (refused := _why_not(request, address, token)) is not None:
-            return refused
-        return await handler(request)
+        refused = _why_not(request, address, token)
+        return await handler(request) if refused is None else refused
 
     return check
 
 
-def _why_not(request: web.Request, address: HttpAddress | None, token: str) -> web.Response | None:
-    names = address.names if address is not None else frozenset()
+def _why_not(request: web.Request, address: HttpAddress, token: str) -> web.Response | None:
+    names = address.names
     if request.headers.get("Host", "").lower() not in names:
-        return error_reply(403, "The Host header is not this server's.", f"Ask {address and address.url}.")
+        return error_reply(403, "The Host header is not this server's.", f"Ask {address.url}.")
     origin = request.headers.get("Origin")
     if origin is not None and origin.lower() not in {f"http://{name}" for name in names}:
         return error_reply(403, "Web pages of other sites may not ask.", "Use a program, or a page of this server.")

@@ -1,23 +1,20 @@
-"""The aiohttp application: who may ask (access.py), errors in one shape, and a table of routes for each family."""
+"""The aiohttp application: errors in one shape, and a table of routes for each family of clients."""
 
 from __future__ import annotations
 
 import logging
-import time
 from typing import Final
 
 from aiohttp import web
-from aiohttp.typedefs import Handler
+from aiohttp.typedefs import Handler, Middleware
 
-from completiond.api import about
-from completiond.api.access import access_middleware
-from completiond.api.keys import HOST, RUNNING, STARTED, Running
+from completiond.api import about, fim, llama, openai, tabby, tokens
+from completiond.api.body import BodyError
+from completiond.api.context import API, ApiContext
 from completiond.api.replies import error_reply, json_reply, reply_to
 from completiond.complete.service_protocol import SupersededError
-from completiond.config.http_address import HttpAddress
 from completiond.errors import CompletiondError
 from completiond.logs import describe
-from completiond.lsp.host import Host
 
 __all__ = ["MAX_BODY_BYTES", "make_app"]
 
@@ -26,15 +23,13 @@ log = logging.getLogger(__name__)
 MAX_BODY_BYTES: Final = 8 << 20
 
 
-def make_app(host: Host, address: HttpAddress | None, token: str) -> web.Application:
-    """All that is served. ``address`` and ``token``: of TCP, None and empty where there is none."""
-    app = web.Application(middlewares=[access_middleware(address, token), _errors], client_max_size=MAX_BODY_BYTES)
-    app[HOST] = host
-    app[STARTED] = int(time.time())
-    app[RUNNING] = Running()
+def make_app(api: ApiContext, *first: Middleware) -> web.Application:
+    """All that is served. ``first``: what a request has to get through before."""
+    app = web.Application(middlewares=[*first, _errors], client_max_size=MAX_BODY_BYTES)
+    app[API] = api
     # Further families of routes: a module with ROUTES, and its line here.
-    for routes in (about.ROUTES,):
-        app.add_routes(routes)
+    for family in (about, openai, fim, llama, tabby, tokens):
+        app.add_routes(family.ROUTES)
     return app
 
 
@@ -51,6 +46,10 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
         return error_reply(
             405, f"{error.method} is not allowed here.", f"Use {', '.join(sorted(error.allowed_methods))}."
         )
+    except BodyError as error:
+        return error_reply(400, error.message, error.advice, error.param)
+    except TimeoutError:
+        return error_reply(408, "The body did not come in time.", "Send all of it.")
     except (CompletiondError, SupersededError) as error:
         status, body = reply_to(error)
     except web.HTTPException as error:

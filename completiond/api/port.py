@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import time
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Self
@@ -62,14 +63,20 @@ class Port:
 
 
 async def open_http(host: Host, port: Port | None) -> HttpServer:
-    """Start to serve HTTP for ``host``: on connections to its Unix socket that are handed over, and on ``port``."""
+    """Start to serve HTTP for ``host`` on connections to its Unix socket, which are handed over; and on ``port``."""
     await asyncio.to_thread(import_module, "completiond.api.app")
+    from completiond.api.access import access_middleware
     from completiond.api.app import make_app
+    from completiond.api.context import ApiContext
+    from completiond.api.metrics import Metrics
     from completiond.api.server import HttpServer
 
-    address, token = (port.address, port.token) if port is not None else (None, "")
-    server = HttpServer(make_app(host, address, token))
-    await server.start(port.listening if port is not None else None)
+    api = ApiContext(host, Metrics(host.service), int(time.time()))
+    server = HttpServer(make_app(api))
+    await server.start()
     if port is not None:
+        own = HttpServer(make_app(api, access_middleware(port.address, port.token)))
+        await own.start(port.listening)
+        server.others.append(own)
         log.info("HTTP at %s; `completiond token` prints what clients need", port.address.url)
     return server

@@ -1,4 +1,7 @@
-"""aiohttp's server, with bounds: how many may be connected, how long one may take to ask, how much one may send."""
+"""aiohttp's server, with bounds: how many may be connected, how long one may take to ask, how much one may send.
+
+The Unix socket and the port have their own numbers: anyone on this machine can connect to a port.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,19 @@ from aiohttp import web
 
 from completiond.api.replies import compact, error_body
 
-__all__ = ["MAX_CONNECTIONS", "HttpServer"]
+__all__ = ["MAX_CONNECTIONS", "SILENCE_S", "HttpServer"]
 
 MAX_CONNECTIONS: Final = 256
 """More are refused at once; editors and their plugins have one or two each."""
-SILENCE_S: Final = 30.0
+SILENCE_S: Final = 15.0
 """A connection on which no request comes, or not all of its header, is closed after so long."""
+_LINGER_S: Final = 2.0
+"""Who is refused while it still sends may go on for so long, so that it comes to read why."""
 _CLOSE_S: Final = 0.1
 
 
 class HttpServer:
-    """Serves ``app`` on connections that are handed to it, and on a port if there is one."""
+    """Serves one application on connections that are handed to it, or on a port."""
 
     def __init__(self, app: web.Application) -> None:
         # aiohttp logs what it fails at with requests in it.
@@ -33,13 +38,16 @@ class HttpServer:
             access_log=None,
             handler_cancellation=True,
             keepalive_timeout=SILENCE_S,
+            lingering_time=_LINGER_S,
             logger=quiet,
             shutdown_timeout=_CLOSE_S,
         )
         self._listener: asyncio.Server | None = None
+        self.others: list[HttpServer] = []
+        """Those that are closed with this one."""
 
-    async def start(self, listening: socket.socket | None) -> None:
-        """Get ready; ``listening``: where TCP comes in."""
+    async def start(self, listening: socket.socket | None = None) -> None:
+        """Get ready; ``listening``: the port."""
         await self._runner.setup()
         if listening is not None:
             self._listener = await asyncio.get_running_loop().create_server(self._protocol, sock=listening)
@@ -61,6 +69,8 @@ class HttpServer:
         if self._listener is not None:
             self._listener.close()
         await self._runner.cleanup()
+        for other in self.others:
+            await other.close()
 
 
 class _Refusal(asyncio.Protocol):

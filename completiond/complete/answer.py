@@ -174,13 +174,17 @@ class Answer:
             self._text += held
         text = self._text if self._end is None else self._text[: self._end]
         self._text = self._finish(text, reason)
+        self._cut_tokens()
+        return self._chunk(len(self._text)) if len(self._text) > self._shown else None
+
+    def _cut_tokens(self) -> None:
+        """Leave no token that adds nothing to the text any more."""
         length = 0
         for index, piece in enumerate(self._pieces):
             if length >= len(self._text):
                 del self.token_ids[index:]
                 break
             length += len(piece)
-        return self._chunk(len(self._text)) if len(self._text) > self._shown else None
 
     @property
     def text(self) -> str:

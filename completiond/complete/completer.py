@@ -23,6 +23,7 @@ from completiond.complete.language import why_off
 from completiond.complete.line_ends import line_end_of, with_line_end, with_line_feeds
 from completiond.complete.memory_plan import MemoryPlan
 from completiond.complete.open_documents import OpenDocuments
+from completiond.complete.other_texts import others_to_draft_from
 from completiond.complete.own_model import OwnModel
 from completiond.complete.place import Place
 from completiond.complete.prompt import CHARS_PER_TOKEN, Prompt, PromptBudget, build_prompt
@@ -228,9 +229,8 @@ class Completer(OwnModel):
         if self.policy is not None:
             self.policy.take_decisions()  # an answer that was broken off leaves its own behind
         drafter = self._drafter(request)
-        drafter.reset(
-            (*prompt.prefix_ids, *token_ids), (prompt.suffix_ids, *map(self.tokenizer.encode, request.drafts))
-        )
+        others = others_to_draft_from(request, self.guard, self.tokenizer)
+        drafter.reset((*prompt.prefix_ids, *token_ids), (prompt.suffix_ids, *others))
         if max_tokens == 0:
             yield from self._read_only(request, prompt, drafter, Figures(arrived))
             return

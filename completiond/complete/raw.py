@@ -41,6 +41,10 @@ class RawAnswer(Answer):
     def _finish(self, text: str, reason: str) -> str:
         return text
 
+    def _cut_tokens(self) -> None:
+        if self._end is not None:  # else all count, such as the last one's half of a character
+            super()._cut_tokens()
+
     def _doubt(self) -> str | None:
         return None
 

@@ -23,6 +23,7 @@ __all__ = [
     "DrafterStats",
     "LineEdit",
     "Lines",
+    "OtherText",
     "ServedFrom",
     "ServiceState",
     "Span",
@@ -42,6 +43,14 @@ EXCLUDED: Final = "excluded: "
 
 OFF: Final = "off: "
 """How that of a completion where the settings want none begins; the setting follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherText:
+    """A text, or a piece of one, that a request brings along; ``path`` is empty where it is of no file."""
+
+    path: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +97,7 @@ class CompletionRequest:
     """``prefix`` is all that the model reads, control tokens as they are spelled, and the answer all that it writes."""
     prompt_ids: tuple[int, ...] | None = None
     """What it reads instead, in tokens, if the request is raw."""
-    drafts: tuple[str, ...] = ()
+    others: tuple[OtherText, ...] = ()
     """Further texts to draft from. They change how long the answer takes, never the answer."""
 
 

@@ -1,0 +1,65 @@
+"""What a request sends: JSON of a known form. Fields that are not known are passed over, as all servers do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any, Final, TypeVar
+
+from aiohttp import web
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from completiond.errors import UsageError
+
+__all__ = ["Body", "BodyError", "read_body"]
+
+READ_S: Final = 30.0
+"""A body that is not there after so long does not come."""
+
+BodyT = TypeVar("BodyT", bound="Body")
+
+
+class BodyError(UsageError):
+    """``param`` is what is wrong, by name."""
+
+    def __init__(self, message: str, advice: str = "", param: str | None = None) -> None:
+        super().__init__(message, advice)
+        self.param = param
+
+
+class Body(BaseModel):
+    """A JSON object. ``null`` is the same as nothing."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, value: Any) -> Any:
+        return {name: one for name, one in value.items() if one is not None} if isinstance(value, dict) else value
+
+
+async def read_body(request: web.Request, kind: type[BodyT]) -> BodyT:
+    """Read it as ``kind``. Raises BodyError, which quotes nothing of it, and TimeoutError."""
+    async with asyncio.timeout(READ_S):
+        data = await request.read()
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        raise BodyError("The body is not JSON.", "Send one JSON object.") from None
+    if not isinstance(value, dict):
+        raise BodyError("The body is not a JSON object.", "Send one JSON object.")
+    try:
+        return kind.model_validate(_whole(value) if b"\\ud" in data.lower() else value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        param = ".".join(str(part) for part in first["loc"] if str(part) not in ("str", "int") and "[" not in str(part))
+        raise BodyError(f"{param}: {first['msg']}.", "docs/api.md has the fields.", param) from None
+
+
+def _whole(value: Any) -> Any:
+    """With a mark in the place of half characters, which JSON can hold and no tokenizer reads."""
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
+    return {name: _whole(one) for name, one in value.items()} if isinstance(value, dict) else value

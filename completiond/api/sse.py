@@ -1,0 +1,46 @@
+"""Server-sent events: ``data:`` and JSON, a line for each."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator
+from typing import Final
+
+from aiohttp import web
+
+from completiond.api.replies import Json, compact, reply_to
+
+__all__ = ["DONE", "stream_reply"]
+
+DONE: Final = b"data: [DONE]\n\n"
+"""What OpenAI's clients wait for."""
+
+
+async def stream_reply(
+    request: web.Request, events: AsyncGenerator[Json, None], ending: bytes = b""
+) -> web.StreamResponse:
+    """Send ``events`` as they come. What they raise before the first is raised; later it is the last event.
+
+    A client that hangs up has this task cancelled, and closing ``events`` stops the engine.
+    """
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
+    async with contextlib.aclosing(events):
+        first = await anext(events)
+        await response.prepare(request)
+        with contextlib.suppress(ConnectionError):  # it hung up just now
+            await response.write(_event(first))
+            try:
+                async for event in events:
+                    await response.write(_event(event))
+            except ConnectionError:
+                raise
+            except Exception as error:
+                await response.write(_event(reply_to(error)[1]))
+            else:
+                await response.write(ending)
+            await response.write_eof()
+    return response
+
+
+def _event(value: Json) -> bytes:
+    return b"data: " + compact(value) + b"\n\n"
