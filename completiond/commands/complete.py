@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -22,6 +23,7 @@ from completiond.commands.render import decisions_table, figures_line, styled
 from completiond.commands.settings import follow_settings, warn_of
 from completiond.complete.reasons import meaning_of
 from completiond.complete.request import EXCLUDED, OFF, Chunk, Completion, CompletionRequest, Span
+from completiond.config import Config
 from completiond.config.settings import Settings
 from completiond.engine.sampling_params import SamplingParams
 from completiond.errors import DaemonError, UsageError
@@ -32,6 +34,7 @@ from completiond.spec.drafter_names import DRAFTERS, DrafterChoice
 __all__ = ["complete"]
 
 _MODEL_VARIABLE = "COMPLETIOND_MODEL_NAME"
+_REMOTE_VARIABLE = "COMPLETIOND_ENGINE_REMOTE"
 OnChunk = Callable[[str, list[dict[str, str]]], None]
 
 
@@ -76,7 +79,8 @@ def complete(
     paths = Paths.from_environment()
     settings = follow_settings(paths, model, warn_of)
     request = replace(request, settings=settings.of_file("", request.path))
-    resolve(settings.config.model.name, paths)  # a model that is not there is an error here, not in a daemon's log
+    if not settings.config.engine.remote:
+        resolve(settings.config.model.name, paths)  # a model that is not there is an error here, not in a daemon's log
     show = _printer(as_json) if stream else None
     run = _run_here if standalone else _run_in_daemon
     completion = run(request, settings, paths, model, show)
@@ -86,27 +90,31 @@ def complete(
 def _run_here(
     request: CompletionRequest, settings: Settings, paths: Paths, model: str | None, show: OnChunk | None
 ) -> dict[str, Any]:
-    from completiond.complete.open_completer import open_completer
+    from completiond.complete.open_any import open_any
     from completiond.config.repository_exclusions import RepositoryExclusions
 
     with Console(stderr=True).status("loading the model") as status:
-        completer = open_completer(settings.config, paths, lambda share, what: status.update(f"{what} {share:.0%}"))
+        completer = open_any(settings.config, paths, lambda share, what: status.update(f"{what} {share:.0%}"))
     completer.guard.of_repository = RepositoryExclusions(settings.repository).why
     completion: dict[str, Any] = {}
-    for item in completer.run(request, time.perf_counter()):
-        if isinstance(item, Chunk) and show is not None:
-            show(item.text, [asdict(span) for span in item.spans])
-        elif isinstance(item, Completion):
-            completion = asdict(item)
+    with contextlib.closing(completer):
+        completer.connect()
+        for item in completer.run(request, time.perf_counter()):
+            if isinstance(item, Chunk) and show is not None:
+                show(item.text, [asdict(span) for span in item.spans])
+            elif isinstance(item, Completion):
+                completion = asdict(item)
     return completion
 
 
 def _run_in_daemon(
     request: CompletionRequest, settings: Settings, paths: Paths, model: str | None, show: OnChunk | None
 ) -> dict[str, Any]:
-    wanted = settings.config.model.name
+    wanted = _wanted(settings.config)
     if model is not None or _MODEL_VARIABLE in os.environ:
-        os.environ[_MODEL_VARIABLE] = wanted  # for the daemon, if this command is the one that starts it
+        # For the daemon, if this command is the one that starts it.
+        os.environ[_MODEL_VARIABLE] = settings.config.model.name
+        os.environ[_REMOTE_VARIABLE] = settings.config.engine.remote
     params = {
         "path": request.path,
         "prefix": request.prefix,
@@ -130,13 +138,18 @@ def _run_in_daemon(
                 show(chunk["text"], chunk["spans"])
 
         running = client.call("completiond/status")["model"]
-        if running != wanted:
+        if wanted and running != wanted:
             raise DaemonError(
                 f"The daemon runs {running}, not {wanted}.",
                 "`completiond stop` ends it; or use --standalone.",
             )
         completion: dict[str, Any] = client.call("completiond/complete", params, on_notification)
     return completion
+
+
+def _wanted(config: Config) -> str:
+    """The model that a daemon should run; empty: the one that a server chooses."""
+    return config.engine.remote_model if config.engine.remote else config.model.name
 
 
 def _printer(as_json: bool) -> OnChunk:

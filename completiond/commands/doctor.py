@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +15,11 @@ from rich.table import Table
 from completiond import __version__
 from completiond.client import connect
 from completiond.commands.errors import reports_errors
+from completiond.commands.finding import Finding
+from completiond.commands.remote_doctor import remote_findings
+from completiond.commands.sample_fill import SAMPLE, filled, is_right
 from completiond.commands.settings import follow_settings
+from completiond.complete.completer_protocol import name_before
 from completiond.config import Config
 from completiond.engine.out_of_memory import MEMORY_ADVICE, is_out_of_memory
 from completiond.errors import CompletiondError, DaemonUnreachableError
@@ -28,20 +30,9 @@ from completiond.paths import Paths
 if TYPE_CHECKING:
     from completiond.complete.completer import Completer
 
-__all__ = ["Finding", "doctor"]
+__all__ = ["doctor"]
 
 EDITORS = ("nvim", "code", "codium", "emacs", "zed", "hx")
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line of the report. ``advice`` says what to do when it did not pass; a note never fails."""
-
-    name: str
-    passed: bool
-    detail: str
-    advice: str = ""
-    note: bool = False
 
 
 @reports_errors
@@ -73,13 +64,15 @@ def _findings(paths: Paths, model: str | None) -> Iterator[Finding]:
     for problem in settings.problems():
         yield Finding("settings", True, str(problem), "Correct it, or remove it to use the default.", note=True)
     source = str(paths.config_file) if paths.config_file.exists() else "defaults"
-    yield Finding(
-        "settings", True, f"{source}; model {config.model.name}, {config.model.dtype} on {config.model.device}"
-    )
+    what = f"model {config.model.name}, {config.model.dtype} on {config.model.device}"
+    yield Finding("settings", True, f"{source}; {name_before(config) if config.engine.remote else what}")
     yield from _attempt("socket", lambda: _socket(paths))
     yield _exclusions(config, Path.cwd())
-    yield from _attempt("model", lambda: _model_file(config, paths))
-    yield from _engine(config, paths)
+    if config.engine.remote:
+        yield from remote_findings(config)
+    else:
+        yield from _attempt("model", lambda: _model_file(config, paths))
+        yield from _engine(config, paths)
     found = [name for name in EDITORS if shutil.which(name)]
     yield Finding("editors", True, ", ".join(found) or "none of " + ", ".join(EDITORS) + " on the PATH", note=not found)
 
@@ -195,17 +188,13 @@ def _exactness(completer: Completer) -> Finding:
 
 
 def _fill(completer: Completer) -> Finding:
-    from completiond.complete.request import Completion, CompletionRequest
-
-    request = CompletionRequest("def add(a, b):\n    return ", "\n\n\nprint(add(1, 2))\n", "doctor.py", max_tokens=16)
-    *_, answer = completer.run(request, time.perf_counter())
-    assert isinstance(answer, Completion), "the last item of a run"
-    detail = f"{completer.fim_name}; `return ` in a function `add(a, b)` is completed with {answer.text!r}"
+    text = filled(completer)
+    detail = f"{completer.fim_name}; {SAMPLE} is completed with {text!r}"
     if completer.fim is None:
         return Finding(
             "fill in the middle", True, f"{detail}; the text after the cursor is not read by this model", note=True
         )
-    if "a + b" in answer.text or "a+b" in answer.text:
+    if is_right(text):
         return Finding("fill in the middle", True, detail)
     return Finding(
         "fill in the middle", False, detail, "This model fills badly; choose another: `completiond model list`."

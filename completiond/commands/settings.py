@@ -33,7 +33,8 @@ def follow_settings(
     """The same with those of repositories, for a process that goes on while files change; see Settings. ``http``:
     where to serve that, unless it is None.
     """
-    given: dict[Name, Value | None] = {("model", "name"): model, ("api", "http"): http}
+    here = None if model is None else ""  # who names a model wants it on this machine
+    given: dict[Name, Value | None] = {("model", "name"): model, ("engine", "remote"): here, ("api", "http"): http}
     options = {name: value for name, value in given.items() if value is not None}
     return Settings(paths.config_file, options=options, trust_file=paths.trust_file, report=report)
 

@@ -11,6 +11,7 @@ from completiond.complete.generation import Generation
 from completiond.complete.jobs import post
 from completiond.complete.request import Chunk, Completion, Lines
 from completiond.engine.worker import Job
+from completiond.errors import RemoteDownError
 
 if TYPE_CHECKING:
     from completiond.complete.completer_protocol import AnyCompleter
@@ -28,10 +29,10 @@ def answer_job(
     answers: Answers,
     loop: asyncio.AbstractEventLoop,
     begin: Callable[[], None],
-    note_error: Callable[[Exception], None],
+    fail: Callable[[RemoteDownError], None],
 ) -> Job:
     """The job of ``generation``: to begin with it, or go on with it. ``begin`` is called first, on its
-    thread, and ``note_error`` where it fails.
+    thread, and ``fail`` where the engine is away.
     """
     request, completions = generation.request, list[Completion]()
 
@@ -52,7 +53,8 @@ def answer_job(
         post(loop, lambda completion: answers.ended(generation, completion), next(iter(completions), None))
 
     def on_error(error: Exception) -> None:
-        note_error(error)
+        if isinstance(error, RemoteDownError):
+            fail(error)
         post(loop, lambda error: answers.failed(generation, error), error)
 
     # What is explained are the decisions of a whole answer.

@@ -37,7 +37,7 @@ from completiond.complete.stream import Stream
 from completiond.complete.until_loaded import until_loaded
 from completiond.config import Config
 from completiond.engine.worker import Job, Worker
-from completiond.errors import CompletiondError, NotReadyError, RemoteDownError
+from completiond.errors import CompletiondError, NotReadyError
 from completiond.paths import Paths
 from completiond.spec.acceptance import AcceptanceCounts
 
@@ -73,7 +73,6 @@ class LocalService:
         self._dictionary = DictionaryState()
         self._failure: CompletiondError | None = None
         self._load_ended_s = 0.0
-        self._is_loading_again = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._recent = Recent()
         self._answers = Answers(self._run)
@@ -147,7 +146,7 @@ class LocalService:
     async def _stream(self, request: CompletionRequest) -> AsyncGenerator[Chunk | Completion, None]:
         self._idle.use(self._config.model.idle_release_s)
         arrived = time.perf_counter()
-        if self._is_loading_again:
+        if self._completer is not None:  # a server that is looked for, or a model that was released
             await until_loaded(self)
         self._ready()
         request = self._with_settings(request)
@@ -198,7 +197,6 @@ class LocalService:
         self._publish(replace(self._state, detail=what, is_released=True))
 
     def _load_again(self) -> None:
-        self._is_loading_again = True
         self._publish(replace(self._state, phase="loading", progress=0.0, detail="loading again", is_released=False))
         self._worker.submit(one_step_job(self._load, lambda error: None))
 
@@ -382,7 +380,7 @@ class LocalService:
             completer.documents.check(generation.request.client_id)
             self._note_dictionary(completer)
 
-        self._worker.submit(answer_job(completer, generation, arrived, self._answers, loop, begin, self._note_error))
+        self._worker.submit(answer_job(completer, generation, arrived, self._answers, loop, begin, self._fail))
 
     def _load(self) -> None:
         """On the engine's thread: load and warm up the model, or find the server, and tell listeners how far it is."""
@@ -407,10 +405,6 @@ class LocalService:
             log.info("Ready: %s, %s on %s", completer.name, completer.dtype_name or "remote", completer.device_name)
             self._set_state(ready_state(completer))
 
-    def _note_error(self, error: Exception) -> None:
-        if isinstance(error, RemoteDownError):
-            self._fail(error)
-
     def _fail(self, error: CompletiondError) -> None:
         log.error("%s", error)
         self._failure = type(error)(error.message, error.advice)  # a traceback would hold what had been loaded
@@ -426,6 +420,5 @@ class LocalService:
 
     def _publish(self, state: ServiceState) -> None:
         self._state = state
-        self._is_loading_again &= state.phase == "loading"
         for listener in list(self._listeners):
             listener(state)

@@ -1,4 +1,4 @@
-"""Waiting for the model."""
+"""Waiting for a service to be ready, or to have failed to be."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ __all__ = ["until_loaded"]
 
 
 async def until_loaded(service: Service) -> None:
-    """Return as soon as the model is loaded, or has failed to; a load that failed before is tried again."""
-    loaded = asyncio.Event()
+    """Returns when it is either; it is told to try again if it has failed."""
     service.ensure_loading()
+    if service.state.phase != "loading":
+        return
+    loaded = asyncio.Event()
 
     def on_state(state: ServiceState) -> None:
         if state.phase != "loading":
@@ -21,7 +23,6 @@ async def until_loaded(service: Service) -> None:
 
     unsubscribe = service.subscribe(on_state)
     try:
-        on_state(service.state)
         await loaded.wait()
     finally:
         unsubscribe()

@@ -16,12 +16,13 @@ class EventStream:
     def __init__(self) -> None:
         self._rest = b""
         self._data: list[bytes] = []
+        self._size = 0
 
     def push(self, received: bytes) -> list[str]:
         """The data of the events that are whole now. Raises ValueError for what is too long, or no UTF-8."""
         *lines, self._rest = (self._rest + received).split(b"\n")
         events = [event for line in lines if (event := self._line(line.removesuffix(b"\r"))) is not None]
-        if len(self._rest) + sum(map(len, self._data)) > MAX_EVENT_BYTES:
+        if len(self._rest) + self._size > MAX_EVENT_BYTES:
             raise ValueError("an event is too long")
         return events
 
@@ -33,11 +34,12 @@ class EventStream:
 
     def _line(self, line: bytes) -> str | None:
         if not line:
-            data, self._data = self._data, []
+            data, self._data, self._size = self._data, [], 0
             return b"\n".join(data).decode("utf-8") if data else None
         name, _, value = line.partition(b":")
         if name == b"data":
             self._data.append(value.removeprefix(b" "))
-            if sum(map(len, self._data)) > MAX_EVENT_BYTES:
+            self._size += len(value)
+            if self._size > MAX_EVENT_BYTES:
                 raise ValueError("an event is too long")
         return None

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from completiond.commands.doctor import Finding, _attempt, _findings, _memory
+from completiond.commands.doctor import _attempt, _findings, _memory
+from completiond.commands.finding import Finding
 from completiond.complete.completer import Completer
 from completiond.complete.memory_need import MemoryNeed
 from completiond.complete.memory_plan import MemoryPlan

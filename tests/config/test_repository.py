@@ -113,7 +113,7 @@ def test_what_any_repository_may_set_is_this_and_a_new_setting_is_not_in_it() ->
 
 
 @pytest.mark.parametrize("text", [
-    "[server]\nsocket = '/tmp/x'", "[engine]\nremote = 'http://x'", "socket = '/tmp/x'", "[model.extra]\nname = 'x'",
+    "[server]\nsocket = '/tmp/x'", "[engine]\nremote = 'http://x/v1'", "socket = '/tmp/x'", "[model.extra]\nname = 'x'",
     "[model]\nname.sub = 'x'", "model.name = 'x'", "model = { name = 'x' }", "[[model]]\nname = 'x'",
     "[exclude]\nsecrets = false", "[exclude]\ngitignore = false", "[exclude]\nglobs = ['!.env', '!*.pem']",
     "[completion]\nenabled = true", "[prompt]\nmax_read_ms = 0", "[prompt]\nprefix_tokens = 65536",
