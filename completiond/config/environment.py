@@ -15,10 +15,8 @@ __all__ = ["ENVIRONMENT_PREFIX", "layer_of_environment"]
 ENVIRONMENT_PREFIX = "COMPLETIOND_"
 _OTHERS = frozenset(
     ENVIRONMENT_PREFIX + name
-    for name in (
-        "CACHE_DIR", "CONFIG_DIR", "RUNTIME_DIR", "STATE_DIR", "SERVE_COMMAND", "ENGINE_REMOTE_KEY", "TEST_EDITORS",
-        "TEST_NVIM",
-    )  # fmt: skip
+    for name in ("CACHE_DIR", "CONFIG_DIR", "RUNTIME_DIR", "STATE_DIR", "SERVE_COMMAND")
+    + ("ENGINE_REMOTE_KEY", "TEST_EDITORS", "TEST_NVIM")
 )
 """Variables of ours that are not settings; the last two tell our tests which editors to run."""
 

@@ -6,9 +6,6 @@ have a number, and tests elsewhere look closer: these say that the complaint doe
 
 In part:
 
-    17  that a graphics card's clocks go down: no test runs on one. Tested is that a model that nobody uses is let go of,
-        and comes back.
-
     10  letters that stay behind when a suggestion is accepted within the editor's own delay: the delay is the editor's.
         Tested is that a fresh suggestion, at the new cursor, is there at once.
     13  flicker that an editor makes by asking again. Tested is that the answer is the same while one types along.
@@ -17,6 +14,8 @@ In part:
      7  at the very margin of a line a suggestion begins with the blanks that are missing, since nothing stands there
         that it could take the place of. Tested is every place behind a margin.
     16  a daemon stays when the last editor has gone, by design. Tested is that its clients' processes and texts do not.
+    17  that a graphics card's clocks go down: no test runs on one. Tested is that a model that nobody uses is let go
+        of, and comes back.
     18  what wakes up more seldom than every second and a half is not noticed.
      4  budgets are not looked at when the daemon starts. Tested is that a request that cannot be served says why.
     15  there is no budget of memory or time for each client. Tested is that one client's text does not push out what
