@@ -15,6 +15,7 @@ from completiond.complete.answer_job import answer_job
 from completiond.complete.answers import Answers
 from completiond.complete.completer_protocol import AnyCompleter, name_before, ready_state
 from completiond.complete.deadline import deadline_ms
+from completiond.complete.document_jobs import DocumentJobs
 from completiond.complete.generation import Generation
 from completiond.complete.idle import IdleRelease
 from completiond.complete.jobs import log_failure, one_step_job, post
@@ -42,7 +43,6 @@ from completiond.paths import Paths
 from completiond.spec.acceptance import AcceptanceCounts
 
 if TYPE_CHECKING:
-    from completiond.complete.open_documents import OpenDocuments
     from completiond.config.settings import Settings
 
 __all__ = ["LocalService"]
@@ -51,7 +51,6 @@ log = logging.getLogger(__name__)
 
 RETRY_AFTER_S = 2.0
 """A load that failed is tried again by the first request that comes at least this long after it."""
-_UNFOLLOWED = log_failure("the dictionary could not follow a change")
 _UNRELEASED = log_failure("the model could not be released")
 _UNREAD = log_failure("a context could not be read in a quiet moment")
 
@@ -63,14 +62,13 @@ class LocalService:
         """``settings``: what ``config`` is of, if it may change while this runs."""
         self._config = config
         self._paths = paths
-        self._follower = SettingsFollower(settings, self._on_exclusions, self._on_workspace) if settings else None
+        self._documents = DocumentJobs(lambda: self._completer)
+        changed = self._on_exclusions, self._documents.set_workspace
+        self._follower = SettingsFollower(settings, *changed) if settings else None
         self._state = ServiceState("loading", 0.0, "starting", name_before(config))
         self._listeners: list[Callable[[ServiceState], None]] = []
         self._streams: dict[tuple[str, str], Stream] = {}
-        self._folders: dict[str, Sequence[str]] = {}
-        self._workspaces: dict[str, Sequence[Sequence[str]] | None] = {}
         self._completer: AnyCompleter | None = None
-        self._dictionary = DictionaryState()
         self._failure: CompletiondError | None = None
         self._load_ended_s = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -78,7 +76,7 @@ class LocalService:
         self._answers = Answers(self._run)
         self._quiet = QuietMoment(self._read, self._write_ahead)
         self._idle = IdleRelease(self._is_at_work, self._release, self._load_again)
-        self._worker = Worker(self._load)
+        self._worker = self._documents.worker = Worker(self._load)
 
     @property
     def state(self) -> ServiceState:
@@ -98,7 +96,7 @@ class LocalService:
     @property
     def dictionary(self) -> DictionaryState:
         """See Service.dictionary."""
-        return self._dictionary
+        return self._documents.state
 
     @property
     def recent(self) -> Sequence[RecentRequest]:
@@ -140,7 +138,7 @@ class LocalService:
 
     def stream(self, request: CompletionRequest) -> AsyncGenerator[Chunk | Completion, None]:
         """See Service.stream."""
-        folders = self._folders.get(request.client_id, ())
+        folders = self._documents.folders_of(request.client_id)
         return self._recent.follow(request, self._stream(request), folders, self._state.phase == "loading")
 
     async def _stream(self, request: CompletionRequest) -> AsyncGenerator[Chunk | Completion, None]:
@@ -246,27 +244,24 @@ class LocalService:
                 self._answers.leave(stream)
         self._answers.forget(client_id)
         self._quiet.drop(client_id)
-        self._folders.pop(client_id, None)
-        self._workspaces.pop(client_id, None)
         if self._follower is not None:
             self._follower.forget_client(client_id)
-        self._tell(lambda documents: documents.forget_client(client_id))
+        self._documents.forget_client(client_id)
 
     def set_folders(self, client_id: str, folders: Sequence[str]) -> None:
         """See Service.set_folders."""
-        self._folders[client_id] = folders
         workspace = self._follower.set_folders(client_id, folders) if self._follower is not None else None
-        self._on_workspace(client_id, workspace)
+        self._documents.set_folders(client_id, folders, workspace)
 
     def open_document(self, client_id: str, document_id: str, lines: Sequence[str], path: str = "") -> None:
         """See Service.open_document."""
         self._idle.use(self._config.model.idle_release_s)
-        self._tell(lambda documents: documents.open((client_id, document_id), lines, path))
+        self._documents.tell(lambda documents: documents.open((client_id, document_id), lines, path))
 
     def edit_document(self, client_id: str, document_id: str, edits: Sequence[LineEdit]) -> None:
         """See Service.edit_document."""
         self._idle.use(self._config.model.idle_release_s)
-        self._tell(lambda documents: documents.edit((client_id, document_id), edits))
+        self._documents.tell(lambda documents: documents.edit((client_id, document_id), edits))
 
     def close_document(self, client_id: str, document_id: str) -> None:
         """See Service.close_document."""
@@ -275,40 +270,13 @@ class LocalService:
             self._answers.leave(stream)
         self._answers.forget(client_id, document_id)
         self._quiet.drop(client_id, document_id)
-        self._tell(lambda documents: documents.close((client_id, document_id)))
-
-    def _tell(self, change: Callable[[OpenDocuments], None]) -> None:
-        """Have the engine's thread follow a change, in order with the requests; before the model is there it waits.
-
-        A document that was opened while no model could be loaded is not drafted from until it is opened again.
-        """
-
-        def work() -> None:
-            if self._completer is not None:
-                change(self._completer.documents)
-                self._note_dictionary(self._completer)
-
-        self._worker.submit(one_step_job(work, _UNFOLLOWED))
-
-    def _read_workspace(self, client_id: str) -> None:
-        """Read the client's workspace, a job for each file or folder, so that requests come in between."""
-
-        def work() -> None:
-            if (completer := self._completer) is not None and completer.documents.read_next(client_id):
-                self._note_dictionary(completer)
-                self._read_workspace(client_id)
-
-        self._worker.submit(one_step_job(work, _UNFOLLOWED))
-
-    def _note_dictionary(self, completer: AnyCompleter) -> None:
-        """On the engine's thread, which alone may look at the documents; others see the numbers."""
-        self._dictionary = completer.documents.state
+        self._documents.tell(lambda documents: documents.close((client_id, document_id)))
 
     def _with_settings(self, request: CompletionRequest) -> CompletionRequest:
         """What is set now for the request's file; what has changed is followed first."""
         if self._follower is None:
             return request
-        folders = self._folders.get(request.client_id, ())
+        folders = self._documents.folders_of(request.client_id)
         settings = self._follower.settings_of(request.client_id, request.path, folders)
         self._config = self._follower.config
         return replace(request, settings=settings)
@@ -321,26 +289,17 @@ class LocalService:
             self._answers.forget(client_id)
             self._quiet.drop(client_id)
 
-        def work() -> None:
-            if (completer := self._completer) is not None:
-                self._apply_exclusions(completer)
-                completer.documents.check_all()
-                if None in clients:
-                    completer.forget_texts()
-                self._note_dictionary(completer)
+        def work(completer: AnyCompleter) -> None:
+            self._apply_exclusions(completer)
+            completer.documents.check_all()
+            if None in clients:
+                completer.forget_texts()
 
-        self._worker.submit(one_step_job(work, _UNFOLLOWED))
+        self._documents.do(work)
 
     def _apply_exclusions(self, completer: AnyCompleter) -> None:
         if self._follower is not None:
             self._follower.apply(completer.guard, completer.set_exclusions)
-
-    def _on_workspace(self, client_id: str, workspace: Sequence[Sequence[str]] | None) -> None:
-        """A client's folders, or the files in them to draft from, are others now."""
-        folders = self._folders.get(client_id, ())
-        self._workspaces[client_id] = workspace
-        self._tell(lambda documents: documents.set_folders(client_id, folders, workspace))
-        self._read_workspace(client_id)
 
     def _may_use_kept(self, request: CompletionRequest) -> bool:
         """A file may have been excluded since it was answered in."""
@@ -378,7 +337,7 @@ class LocalService:
 
         def begin() -> None:
             completer.documents.check(generation.request.client_id)
-            self._note_dictionary(completer)
+            self._documents.note(completer)
 
         self._worker.submit(answer_job(completer, generation, arrived, self._answers, loop, begin, self._fail))
 
@@ -390,9 +349,7 @@ class LocalService:
 
                 completer = open_any(self._config, self._paths, self._progress)
                 self._apply_exclusions(completer)
-                for client_id, folders in tuple(self._folders.items()):  # told while an earlier attempt failed
-                    completer.documents.set_folders(client_id, folders, self._workspaces.get(client_id))
-                    self._read_workspace(client_id)
+                self._documents.begin(completer)
                 self._completer = completer
             completer.connect()
         except CompletiondError as error:

@@ -13,11 +13,10 @@ from completiond.config.value import from_text
 __all__ = ["ENVIRONMENT_PREFIX", "layer_of_environment"]
 
 ENVIRONMENT_PREFIX = "COMPLETIOND_"
-_OTHERS = frozenset(
-    ENVIRONMENT_PREFIX + name
-    for name in ("CACHE_DIR", "CONFIG_DIR", "RUNTIME_DIR", "STATE_DIR", "SERVE_COMMAND")
-    + ("ENGINE_REMOTE_KEY", "TEST_EDITORS", "TEST_NVIM")
-)
+_OTHERS = frozenset((
+    "COMPLETIOND_CACHE_DIR", "COMPLETIOND_CONFIG_DIR", "COMPLETIOND_RUNTIME_DIR", "COMPLETIOND_STATE_DIR",
+    "COMPLETIOND_SERVE_COMMAND", "COMPLETIOND_ENGINE_REMOTE_KEY", "COMPLETIOND_TEST_EDITORS", "COMPLETIOND_TEST_NVIM",
+))  # fmt: skip
 """Variables of ours that are not settings; the last two tell our tests which editors to run."""
 
 
