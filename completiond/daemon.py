@@ -44,15 +44,13 @@ async def run_daemon(
     lock = InstanceLock(paths)
     lock.acquire(lambda: _is_serving(paths))
     try:
-        port = Port.open(settings.config.api.http, paths) if settings is not None else None
-        listening = _listen(paths)
-        try:
-            await _serve(service_factory, paths, listening, settings, port)
-        finally:
-            listening.close()
-            paths.socket.unlink(missing_ok=True)
-            if port is not None:
-                port.close()
+        with Port.opened(settings.config.api.http if settings is not None else "", paths) as port:
+            listening = _listen(paths)
+            try:
+                await _serve(service_factory, paths, listening, settings, port)
+            finally:
+                listening.close()
+                paths.socket.unlink(missing_ok=True)
     finally:
         lock.release()
 
