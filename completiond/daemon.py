@@ -48,14 +48,10 @@ async def run_daemon(
     lock = InstanceLock(paths)
     lock.acquire(lambda: _is_serving(paths))
     try:
-        port = Port.open(settings.config.api.http, paths) if settings is not None else None
-        try:
+        with Port.opened(settings.config.api.http if settings is not None else "", paths) as port:
             # The main socket last: whoever finds it finds the other, too.
             with _listening(paths.rpc_socket) as rpc, _listening(paths.socket) as main:
                 await _serve(service_factory, paths, main, rpc, settings, port)
-        finally:
-            if port is not None:
-                port.close()
     finally:
         lock.release()
 

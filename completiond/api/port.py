@@ -8,6 +8,8 @@ import asyncio
 import logging
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Self
@@ -37,10 +39,20 @@ class Port:
     token: str
 
     @classmethod
-    def open(cls, text: str, paths: Paths) -> Self | None:
-        """Listen at the address in ``text``; None for an empty one. Raises DaemonError where that cannot be done."""
-        if not text:
-            return None
+    @contextmanager
+    def opened(cls, text: str, paths: Paths) -> Iterator[Self | None]:
+        """Listen at the address in ``text`` until the block ends; None for an empty one. Raises DaemonError where that
+        cannot be done.
+        """
+        port = cls._open(text, paths) if text else None
+        try:
+            yield port
+        finally:
+            if port is not None:
+                port.listening.close()
+
+    @classmethod
+    def _open(cls, text: str, paths: Paths) -> Self:
         address = HttpAddress.parse(text)
         token = http_token(paths)
         listening = socket.socket(socket.AF_INET6 if address.is_ipv6 else socket.AF_INET, socket.SOCK_STREAM)
@@ -56,10 +68,6 @@ class Port:
             ) from error
         listening.setblocking(False)
         return cls(listening, replace(address, port=listening.getsockname()[1]), token)
-
-    def close(self) -> None:
-        """Free it."""
-        self.listening.close()
 
 
 async def open_http(host: Host, port: Port | None) -> HttpServer:

@@ -84,7 +84,12 @@ async def curl(*arguments: str, data: bytes = b"") -> Reply:
         "curl", "--silent", "--show-error", "--include", "--noproxy", "*", "--max-time", str(TIMEOUT_S), *arguments,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
-    output, said = await process.communicate(data)
+    try:
+        output, said = await process.communicate(data)
+    finally:
+        if process.returncode is None:  # nobody waits for it any more
+            process.kill()
+            await process.wait()
     assert process.returncode == 0, said.decode()
     head, _, body = output.partition(b"\r\n\r\n")
     while head.startswith(b"HTTP/1.1 100"):

@@ -146,7 +146,7 @@ def test_what_cannot_change_stays_and_is_told_once(tmp_path: Path, setting: obje
     value = {
         "switch": "false",
         "number": str(one.most),
-        "text": "'http://127.0.0.1:1/v1'" if str(one) == "engine.remote" else "'x'",
+        "text": "'http://127.0.0.1:1/v1'" if str(one) == "engine.remote" else "'127.0.0.1:80'",
         "list": "['*.x']",
         "choice": f"'{one.choices[-1:]}'",
     }

@@ -196,7 +196,7 @@ def test_a_mistake_in_the_environment_is_told_with_its_variable(
 @pytest.mark.parametrize("setting", all_settings().values(), ids=str)
 def test_every_setting_can_be_set_in_the_environment(file: Path, setting: object) -> None:
     (one,) = (one for one in all_settings().values() if one is setting)
-    some = "http://127.0.0.1:1/v1" if str(one) == "engine.remote" else "some"
+    some = "http://127.0.0.1:1/v1" if str(one) == "engine.remote" else "127.0.0.1:80"
     text = {"switch": "no", "number": str(one.most), "text": some, "list": "a,b"}.get(one.kind) or one.choices[-1]
     config, said = load(file, {one.variable: f"{text}"})
     found = getattr(getattr(config, one.section), one.key)
