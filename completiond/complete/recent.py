@@ -81,7 +81,8 @@ class Recent:
                 async for item in items:
                     if isinstance(item, Completion):
                         one = _answered(one, item)
-                        self.latencies.add(item)
+                        if request.avoided_ids is None:
+                            self.latencies.add(item)
                     yield item
         except BaseException as error:
             if not one.reason:  # who has the answer closes the stream
