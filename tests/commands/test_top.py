@@ -181,7 +181,7 @@ def test_a_signal_leaves_the_terminal_as_it_was(terminal: Terminal) -> None:
     terminal.process.terminate()
     assert terminal.end() == 128 + signal.SIGTERM
     assert terminal.attributes == terminal.before
-    assert terminal.output.decode().rstrip().endswith("\x1b[?1049l\x1b[?25h")
+    assert terminal.output.decode().rstrip().endswith("\x1b[?25h\x1b[?1049l")
 
 
 def test_a_daemon_that_ends_is_told_on_the_usual_screen(terminal: Terminal, daemon: Paths) -> None:
