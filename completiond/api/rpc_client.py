@@ -160,6 +160,8 @@ class RpcClient:
             if not answer.done():
                 answer.cancel()
                 self._cancel(message_id)
+            elif not answer.cancelled():
+                answer.exception()  # who has stopped to read does not want it
             del self._chunks[message_id]
             self._answers.pop(message_id, None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from typing import Annotated, Any
@@ -42,6 +43,11 @@ def _show_once(client: Client) -> None:
     Console(soft_wrap=True, highlight=False).print(top_view(_status(client), None))
 
 
+def _terminate(number: int, _frame: object) -> None:
+    """End as the signal does, but with the terminal as it was."""
+    sys.exit(128 + number)
+
+
 def _follow(client: Client, interval_s: float) -> None:
     from rich.console import Console, Group
     from rich.live import Live
@@ -49,6 +55,7 @@ def _follow(client: Client, interval_s: float) -> None:
     from completiond.commands.keys import single_keys
     from completiond.commands.top_view import top_view
 
+    signal.signal(signal.SIGTERM, _terminate)
     written: tuple[float, int] | None = None
     hint = f"[dim]every {interval_s:g} s · q ends this[/dim]"
     # Nothing is drawn but when there is something new, and the terminal is as it was in the end, however it comes.

@@ -87,8 +87,8 @@ class Recent:
                 async for item in items:
                     if isinstance(item, Completion):
                         one = _answered(one, item)
-                        self.latencies.add(item)
                         if request.avoided_ids is None:  # else it is a part of another request
+                            self.latencies.add(item)
                             for listener in self._listeners:
                                 listener(item)
                     yield item

@@ -55,7 +55,10 @@ async def test_a_stream_is_the_answer_in_pieces_each_with_its_origin(client: Rpc
     assert "".join(chunk.text for chunk in chunks if isinstance(chunk, Chunk)) == streamed.text
     spans = [span for chunk in chunks if isinstance(chunk, Chunk) for span in chunk.spans]
     assert "".join(span.text for span in spans) == "".join(span.text for span in streamed.spans) == streamed.text
-    recent = (await client.status(why=True))["recent"]
+    status = await client.status(why=True)
+    recent, latency = status["recent"], status["latency"]
+    assert latency["answers"] >= 2
+    assert 0 < latency["ttft_ms"]["p50"] <= latency["ttft_ms"]["p99"]
     assert (recent[0]["client"], recent[0]["document"], recent[0]["line"], recent[0]["column"]) == (
         "test",
         "a.py",

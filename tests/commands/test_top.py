@@ -176,6 +176,14 @@ def test_it_follows_the_daemon_until_a_key(terminal: Terminal, daemon: Paths, ke
     assert "Traceback" not in shown
 
 
+def test_a_signal_leaves_the_terminal_as_it_was(terminal: Terminal) -> None:
+    terminal.until(b"fake-model")
+    terminal.process.terminate()
+    assert terminal.end() == 128 + signal.SIGTERM
+    assert terminal.attributes == terminal.before
+    assert terminal.output.decode().rstrip().endswith("\x1b[?25h\x1b[?1049l")
+
+
 def test_a_daemon_that_ends_is_told_on_the_usual_screen(terminal: Terminal, daemon: Paths) -> None:
     terminal.until(b"fake-model")
     kill_daemon(daemon)

@@ -71,4 +71,6 @@ async def test_requests_are_followed() -> None:
     recent = Recent()
     async for _ in recent.follow(request(), answer(written(8.0))):
         pass
+    async for _ in recent.follow(replace(request(), avoided_ids=(1,)), answer(written(9.0))):
+        pass  # a part of another request
     assert recent.latencies.state.ttft_ms == Percentiles(8.0, 8.0, 8.0)
