@@ -52,8 +52,23 @@ async def read_body(request: web.Request, kind: type[BodyT]) -> BodyT:
         return kind.model_validate(_whole(value) if b"\\ud" in data.lower() else value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        param = ".".join(str(part) for part in first["loc"] if str(part) not in ("str", "int") and "[" not in str(part))
+        param = _name_of(first["loc"], value, is_missing=first["type"] == "missing")
         raise BodyError(f"{param}: {first['msg']}.", "docs/api.md has the fields.", param) from None
+
+
+def _name_of(loc: tuple[int | str, ...], value: Any, is_missing: bool) -> str:
+    """Where in ``value`` it is; between the names of fields stand those of types that were tried."""
+    *parts, last = loc
+    named = []
+    for part in (*parts, *(() if is_missing else (last,))):
+        if (isinstance(part, int) and isinstance(value, list) and part < len(value)) or (
+            isinstance(value, dict) and part in value
+        ):
+            value = value[part]
+        else:
+            continue
+        named.append(str(part))
+    return ".".join([*named, str(last)] if is_missing else named)
 
 
 def _whole(value: Any) -> Any:

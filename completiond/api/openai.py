@@ -24,6 +24,8 @@ __all__ = ["ROUTES", "finish_reason", "usage"]
 ROUTES: Final = web.RouteTableDef()
 
 MAX_PROMPTS: Final = 16
+LEAST_LOGPROB: Final = -9999.0
+"""JSON has no infinity; this is what OpenAI says for it."""
 
 Prompt = str | list[int]
 
@@ -167,7 +169,7 @@ async def _echo(request: web.Request, body: OpenAIBody, prompt: Prompt) -> str:
 def _logprobs(completion: Completion) -> Json:
     """Of the tokens that were chosen; no others are known."""
     texts = [token.text for token in completion.tokens]
-    values = [token.logprob for token in completion.tokens]
+    values = [max(token.logprob, LEAST_LOGPROB) for token in completion.tokens]
     offsets = [sum(map(len, texts[:place])) for place in range(len(texts))]
     top = [{text: value} for text, value in zip(texts, values, strict=True)]
     return {"tokens": texts, "token_logprobs": values, "top_logprobs": top, "text_offset": offsets}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -15,6 +15,10 @@ __all__ = ["MAX_CHOICES", "SamplingBody", "choices"]
 
 MAX_CHOICES: Final = 8
 """Who asks for more different answers gets so many."""
+
+MAX_STOPS: Final = 64
+StopWord = Annotated[str, Field(max_length=512)]
+"""They are looked for with each token, on the thread that all answers are written on."""
 
 _NEUTRAL: Final = MappingProxyType({
     "frequency_penalty": 0, "presence_penalty": 0, "repeat_penalty": 1, "min_p": 0, "typical_p": 1, "mirostat": 0,
@@ -30,7 +34,7 @@ class SamplingBody(Body):
     top_p: float = 1.0
     top_k: int = 0
     seed: int = 0
-    stop: str | tuple[str, ...] = Field(default=(), max_length=4096)
+    stop: StopWord | Annotated[tuple[StopWord, ...], Field(max_length=MAX_STOPS)] = ()
     stream: bool = False
     frequency_penalty: Any = None
     presence_penalty: Any = None

@@ -275,7 +275,7 @@ class Completer(OwnModel):
     def _prompt(self, request: CompletionRequest) -> Prompt:
         """What the model reads at first."""
         if request.is_raw:
-            return raw_prompt(request, self.tokenizer, self.fim)
+            return raw_prompt(request, self.tokenizer, self.fim, self.kv.capacity_tokens)
         max_tokens = self._max_tokens(request, None)
         return self.prompt(request, max_tokens, not request.may_read_less, may_take_back=True)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from completiond.complete.answer import Answer
 from completiond.complete.limits import Limits
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from completiond.complete.tokens import TextTokenizer
 
 __all__ = ["RawAnswer", "raw_prompt", "raw_room"]
+
+
+MAX_CHARS_PER_TOKEN: Final = 128
+"""More than tokens have, runs of blanks among them."""
 
 
 class RawAnswer(Answer):
@@ -49,10 +53,14 @@ class RawAnswer(Answer):
         return None
 
 
-def raw_prompt(request: CompletionRequest, tokenizer: TextTokenizer, fim: FimTokens | None) -> Prompt:
+def raw_prompt(
+    request: CompletionRequest, tokenizer: TextTokenizer, fim: FimTokens | None, capacity_tokens: int
+) -> Prompt:
     """The request's tokens; or its text, in which control tokens are what they spell, behind what each text begins
-    with. Raises UsageError for a token that the vocabulary does not have.
+    with. Raises UsageError for a token that the vocabulary does not have, and for a text that cannot fit.
     """
+    if len(request.prefix) > capacity_tokens * MAX_CHARS_PER_TOKEN:  # nobody is to wait until it is tokenised
+        raise _too_long(f"{len(request.prefix)} characters", capacity_tokens)
     if request.prompt_ids is not None:
         ids = list(request.prompt_ids)
         if unknown := [index for index in ids if not 0 <= index < tokenizer.vocab_size]:
@@ -70,11 +78,15 @@ def raw_room(prompt: Prompt, capacity_tokens: int, wanted: int | None) -> int:
     """How long the answer may be. Raises UsageError where the prompt leaves no room for any."""
     room = capacity_tokens - len(prompt.token_ids)
     if room < 1:
-        raise UsageError(
-            f"The prompt has {len(prompt.token_ids)} tokens, and model.context_tokens is {capacity_tokens}.",
-            "Send less of the text, or raise model.context_tokens.",
-        )
+        raise _too_long(f"{len(prompt.token_ids)} tokens", capacity_tokens)
     return room if wanted is None else min(room, wanted)
+
+
+def _too_long(size: str, capacity_tokens: int) -> UsageError:
+    return UsageError(
+        f"The prompt has {size}, and model.context_tokens is {capacity_tokens}.",
+        "Send less of the text, or raise model.context_tokens.",
+    )
 
 
 def _texts(

@@ -84,8 +84,9 @@ class Recent:
                 async for item in items:
                     if isinstance(item, Completion):
                         one = _answered(one, item)
-                        for listener in self._listeners:
-                            listener(item)
+                        if request.avoided_ids is None:  # else it is a part of another request
+                            for listener in self._listeners:
+                                listener(item)
                     yield item
         except BaseException as error:
             if not one.reason:  # who has the answer closes the stream

@@ -189,3 +189,11 @@ async def test_while_the_model_loads_and_when_it_cannot() -> None:
             assert (reply.status, reply.json["status"]) == (200, "ok")
             assert reply.json["model"] == "fake.gguf", "where it lies is nobody's business"
             await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("stop", [["x"] * 65, ["x" * 513], "x" * 513])
+async def test_strings_to_end_at_are_few_and_short(api: Api, stop: Any) -> None:
+    reply = await api.post("/completion", {**RAW, "stop": stop})
+
+    assert (reply.status, reply.json["error"]["param"].partition(".")[0]) == (400, "stop")
+    assert (await api.post("/completion", {**RAW, "stop": ["x" * 512] * 64})).status == 200

@@ -41,12 +41,12 @@ def raw(prompt: str, limits: Limits = Limits(), drafter: DrafterChoice = "auto")
 def test_control_tokens_are_what_they_spell_and_text_is_text() -> None:
     completer = completer_for("x")
 
-    prompt = raw_prompt(raw(FIM), completer.tokenizer, completer.fim)
+    prompt = raw_prompt(raw(FIM), completer.tokenizer, completer.fim, 512)
 
     assert prompt.token_ids == (257, *bytes_of("def f():\n"), 258, *bytes_of("\nprint()\n"), MIDDLE)
     assert prompt.prefix_ids == tuple(bytes_of("def f():\n")), "what the answer continues"
     assert prompt.suffix_ids == tuple(bytes_of("\nprint()\n"))
-    assert raw_prompt(raw("a<b"), completer.tokenizer, completer.fim).token_ids == tuple(bytes_of("a<b"))
+    assert raw_prompt(raw("a<b"), completer.tokenizer, completer.fim, 512).token_ids == tuple(bytes_of("a<b"))
 
 
 def test_a_prompt_in_tokens_is_read_as_it_is() -> None:
@@ -54,7 +54,7 @@ def test_a_prompt_in_tokens_is_read_as_it_is() -> None:
     ids = (*bytes_of("x"), MIDDLE)
     request = CompletionRequest("", "", is_raw=True, prompt_ids=ids, limits=Limits(max_tokens=2))
 
-    assert raw_prompt(request, completer.tokenizer, completer.fim).token_ids == ids
+    assert raw_prompt(request, completer.tokenizer, completer.fim, 512).token_ids == ids
     assert run(completer, request).text == "ab"
     with pytest.raises(UsageError, match="99999"):
         run(completer, CompletionRequest("", "", is_raw=True, prompt_ids=(99999,)))
@@ -100,8 +100,9 @@ def test_a_prompt_alone_is_read_and_is_found_again() -> None:
 def test_a_prompt_that_leaves_no_room_is_refused_and_a_long_answer_is_cut() -> None:
     completer = completer_for("x" * 600)
 
-    with pytest.raises(UsageError, match=r"model\.context_tokens"):
-        run(completer, raw("y" * 600))
+    for num_chars in (600, 5_000_000):
+        with pytest.raises(UsageError, match=r"model\.context_tokens"):
+            run(completer, raw("y" * num_chars))
     found = run(completer, raw("y" * 500 + "<|fim_middle|>", Limits(max_tokens=10_000)))
     assert (len(found.token_ids), found.stop_reason) == (512 - 501, "length")
 
