@@ -33,7 +33,6 @@ from completiond.config import Config, ExcludeConfig
 from completiond.engine.remote import RemoteServer
 from completiond.engine.remote_address import RemoteAddress
 from completiond.engine.remote_key import read_key
-from completiond.engine.sampling_params import SamplingParams
 from completiond.errors import UsageError
 from completiond.exclude.guard import Guard
 from completiond.exclude.mask import mask_secrets
@@ -141,7 +140,7 @@ class RemoteCompleter:
         max_chars = max_tokens * CHARS_PER_TOKEN
         writing = RemoteWriting(answer, () if request.is_raw else self.format.ends, max_chars, self.server.ends_answers)
         line_end, lines = line_end_of(request), ""
-        with contextlib.closing(self.server.complete(_fields(prompt, max_tokens, request.sampling))) as portions:
+        with contextlib.closing(self.server.complete(self._fields(prompt, max_tokens, request))) as portions:
             for portion in portions:
                 if portion is None:
                     yield None
@@ -192,6 +191,26 @@ class RemoteCompleter:
         if reason is None and request.avoided_ids is not None:
             reason = ONE_ANSWER
         return reason
+
+    def _fields(self, prompt: RemotePrompt, max_tokens: int, request: CompletionRequest) -> dict[str, Any]:
+        """Of the request. What is left at its default is not sent: not all servers know all of it."""
+        sampling = request.sampling
+        fields: dict[str, Any] = {
+            "prompt": _whole_characters(prompt.text),
+            "max_tokens": max_tokens,
+            "temperature": sampling.temperature,
+        }
+        if prompt.suffix is not None:
+            fields["suffix"] = _whole_characters(prompt.suffix)
+        if sampling.temperature > 0:
+            fields |= {"seed": sampling.seed, "top_p": sampling.top_p}
+            if sampling.top_k:
+                fields["top_k"] = sampling.top_k
+        if self.format.family is not None and not request.is_raw:
+            # vLLM and SGLang leave out control tokens, and what a model writes behind one that begins another file
+            # would be glued to the answer.
+            fields["skip_special_tokens"] = False
+        return fields
 
     def _count(self) -> None:
         self.work.passes += 1
@@ -247,22 +266,6 @@ def _raw_prompt(request: CompletionRequest) -> tuple[RemotePrompt, bool]:
         raise UsageError("A remote engine is sent text, not tokens.", "Send the prompt as a string.")
     text, _ = mask_secrets(request.prefix, "", len(request.prefix), 0)
     return RemotePrompt(text, None), text != request.prefix
-
-
-def _fields(prompt: RemotePrompt, max_tokens: int, sampling: SamplingParams) -> dict[str, Any]:
-    """Of the request. What is left at its default is not sent: not all servers know all of it."""
-    fields: dict[str, Any] = {
-        "prompt": _whole_characters(prompt.text),
-        "max_tokens": max_tokens,
-        "temperature": sampling.temperature,
-    }
-    if prompt.suffix is not None:
-        fields["suffix"] = _whole_characters(prompt.suffix)
-    if sampling.temperature > 0:
-        fields |= {"seed": sampling.seed, "top_p": sampling.top_p}
-        if sampling.top_k:
-            fields["top_k"] = sampling.top_k
-    return fields
 
 
 def _whole_characters(text: str) -> str:

@@ -14,6 +14,7 @@ from completiond.errors import CompletiondError, RemoteDownError, RemoteRefusedE
 __all__ = ["error_of_failure", "error_of_status", "is_worth_a_retry", "not_ours"]
 
 _RETRIED: Final = frozenset({429, 502, 503, 504})
+_NO_SUFFIX: Final = "Many servers take no suffix: set engine.remote_format to the model's family."
 _KEY_ADVICE: Final = f"Put it into {KEY_VARIABLE}, or into a file that engine.remote_key_file names."
 
 
@@ -52,15 +53,14 @@ def error_of_status(status: int, shown: str, model: str, has_key: bool, has_suff
     if status in (502, 503, 504):
         return RemoteDownError(f"The server at {shown} is not ready ({status}).", "Wait for its model to be loaded.")
     if 400 <= status < 500:
-        advice = (
-            "Many servers take no suffix: set engine.remote_format to the model's family."
-            if has_suffix
-            else "See its log; a smaller prompt.prefix_tokens helps where its context is small."
+        small = "See its log; a smaller prompt.prefix_tokens helps where its context is small."
+        return RemoteRefusedError(
+            f"The server at {shown} refuses the request ({status}).", _NO_SUFFIX if has_suffix else small
         )
-        return RemoteRefusedError(f"The server at {shown} refuses the request ({status}).", advice)
     if status < 400:
         return RemoteDownError(f"The server at {shown} sends elsewhere ({status}).", "Set engine.remote to that.")
-    return RemoteDownError(f"The server at {shown} has failed ({status}).", "See its log.")
+    advice = f"See its log. {_NO_SUFFIX}" if has_suffix else "See its log."
+    return RemoteDownError(f"The server at {shown} has failed ({status}).", advice)
 
 
 def not_ours(shown: str) -> RemoteDownError:

@@ -120,6 +120,8 @@ def test_one_text_in_the_template_of_a_family(server: Server, name: str, prompt:
     with completer_of(config_of(server, name)) as completer:
         assert answer_of(completer, "P", "S").text == "text"
     assert sent(server) == (prompt, None)
+    hides = server.questions[0].body.get("skip_special_tokens")
+    assert hides is (None if name == "prefix" else False), "what ends an answer has to be seen"
 
 
 def test_every_family_that_the_settings_allow_is_one() -> None:
