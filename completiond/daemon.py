@@ -48,10 +48,12 @@ async def run_daemon(
     lock = InstanceLock(paths)
     lock.acquire(lambda: _is_serving(paths))
     try:
-        with Port.opened(settings.config.api.http if settings is not None else "", paths) as port:
-            # The main socket last: whoever finds it finds the other, too.
-            with _listening(paths.rpc_socket) as rpc, _listening(paths.socket) as main:
-                await _serve(service_factory, paths, main, rpc, settings, port)
+        with (
+            Port.opened(settings.config.api.http if settings is not None else "", paths) as port,
+            _listening(paths.rpc_socket) as rpc,
+            _listening(paths.socket) as main,  # last: whoever finds it finds the others, too
+        ):
+            await _serve(service_factory, paths, main, rpc, settings, port)
     finally:
         lock.release()
 
