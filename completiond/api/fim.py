@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import AsyncGenerator
 from typing import Final
@@ -62,10 +63,12 @@ async def fim_completions(request: web.Request) -> web.StreamResponse:
 async def _events(request: web.Request, asked: CompletionRequest, head: Json) -> AsyncGenerator[Json, None]:
     head = {**head, "object": "chat.completion.chunk"}
     role: Json = {"role": "assistant"}
-    async for _, item in stream(request, asked):
-        if isinstance(item, Completion):
-            last = {"index": 0, "delta": {**role, "content": ""}, "finish_reason": finish_reason(item)}
-            yield {**head, "choices": [last], "usage": usage([item])}
-        else:
-            yield {**head, "choices": [{"index": 0, "delta": {**role, "content": item.text}, "finish_reason": None}]}
-        role = {}
+    async with contextlib.aclosing(stream(request, asked)) as items:
+        async for _, item in items:
+            if isinstance(item, Completion):
+                last = {"index": 0, "delta": {**role, "content": ""}, "finish_reason": finish_reason(item)}
+                yield {**head, "choices": [last], "usage": usage([item])}
+            else:
+                more = {"index": 0, "delta": {**role, "content": item.text}, "finish_reason": None}
+                yield {**head, "choices": [more]}
+            role = {}

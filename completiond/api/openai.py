@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import AsyncGenerator
 from typing import Final
@@ -139,19 +140,20 @@ async def _events(
     for prompt in prompts:
         base, told = len(found), set[int]()
         echo = await _echo(request, body, prompt)
-        async for number, item in stream(request, body.asked(prompt), choices(body.n)):
-            index = base + number
-            if number not in told and echo:
-                yield {**head, "choices": [_choice(index, echo, None)]}
-            is_whole = isinstance(item, Completion) and number not in told  # nothing of it was told before
-            told.add(number)
-            if not isinstance(item, Completion):
-                yield {**head, "choices": [_choice(index, item.text, None)]}
-                continue
-            found.append(item)
-            text = item.text if is_whole else ""
-            logprobs = _logprobs(item) if body.logprobs is not None else None
-            yield {**head, "choices": [_choice(index, text, finish_reason(item), logprobs)]}
+        async with contextlib.aclosing(stream(request, body.asked(prompt), choices(body.n))) as items:
+            async for number, item in items:
+                index = base + number
+                if number not in told and echo:
+                    yield {**head, "choices": [_choice(index, echo, None)]}
+                is_whole = isinstance(item, Completion) and number not in told  # nothing of it was told before
+                told.add(number)
+                if not isinstance(item, Completion):
+                    yield {**head, "choices": [_choice(index, item.text, None)]}
+                    continue
+                found.append(item)
+                text = item.text if is_whole else ""
+                logprobs = _logprobs(item) if body.logprobs is not None else None
+                yield {**head, "choices": [_choice(index, text, finish_reason(item), logprobs)]}
     if has_usage:
         yield {**head, "choices": [], "usage": usage(found)}
 
