@@ -57,7 +57,7 @@ async def fim_completions(request: web.Request) -> web.StreamResponse:
     (one,) = await answers(request, asked)
     message = {"role": "assistant", "content": one.text, "tool_calls": None}
     listed = [{"index": 0, "message": message, "finish_reason": finish_reason(one)}]
-    return json_reply({**head, "choices": listed, "usage": usage([one])})
+    return json_reply({**head, "choices": listed, "usage": usage([[one]])})
 
 
 async def _events(request: web.Request, asked: CompletionRequest, head: Json) -> AsyncGenerator[Json, None]:
@@ -67,7 +67,7 @@ async def _events(request: web.Request, asked: CompletionRequest, head: Json) ->
         async for _, item in items:
             if isinstance(item, Completion):
                 last = {"index": 0, "delta": {**role, "content": ""}, "finish_reason": finish_reason(item)}
-                yield {**head, "choices": [last], "usage": usage([item])}
+                yield {**head, "choices": [last], "usage": usage([[item]])}
             else:
                 more = {"index": 0, "delta": {**role, "content": item.text}, "finish_reason": None}
                 yield {**head, "choices": [more]}
