@@ -33,7 +33,8 @@ def question(request: web.Request, asked: CompletionRequest) -> CompletionReques
 
 async def answers(request: web.Request, asked: CompletionRequest, count: int = 1) -> list[Completion]:
     """At least one and at most ``count`` answers, all different. Raises what Service.stream does."""
-    return [item async for _, item in stream(request, asked, count) if isinstance(item, Completion)]
+    async with contextlib.aclosing(stream(request, asked, count)) as items:
+        return [item async for _, item in items if isinstance(item, Completion)]
 
 
 async def stream(

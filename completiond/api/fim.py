@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import AsyncGenerator
 from typing import Final
@@ -56,16 +57,18 @@ async def fim_completions(request: web.Request) -> web.StreamResponse:
     (one,) = await answers(request, asked)
     message = {"role": "assistant", "content": one.text, "tool_calls": None}
     listed = [{"index": 0, "message": message, "finish_reason": finish_reason(one)}]
-    return json_reply({**head, "choices": listed, "usage": usage([one])})
+    return json_reply({**head, "choices": listed, "usage": usage([[one]])})
 
 
 async def _events(request: web.Request, asked: CompletionRequest, head: Json) -> AsyncGenerator[Json, None]:
     head = {**head, "object": "chat.completion.chunk"}
     role: Json = {"role": "assistant"}
-    async for _, item in stream(request, asked):
-        if isinstance(item, Completion):
-            last = {"index": 0, "delta": {**role, "content": ""}, "finish_reason": finish_reason(item)}
-            yield {**head, "choices": [last], "usage": usage([item])}
-        else:
-            yield {**head, "choices": [{"index": 0, "delta": {**role, "content": item.text}, "finish_reason": None}]}
-        role = {}
+    async with contextlib.aclosing(stream(request, asked)) as items:
+        async for _, item in items:
+            if isinstance(item, Completion):
+                last = {"index": 0, "delta": {**role, "content": ""}, "finish_reason": finish_reason(item)}
+                yield {**head, "choices": [last], "usage": usage([[item]])}
+            else:
+                more = {"index": 0, "delta": {**role, "content": item.text}, "finish_reason": None}
+                yield {**head, "choices": [more]}
+            role = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncGenerator
 from typing import Any, Final
 
@@ -144,12 +145,13 @@ async def _events(
     base = 0
     for prompt, one in asked:
         described, told = body.described(prompt), set[int]()
-        async for number, item in stream(request, one, choices(body.n_cmpl)):
-            if not isinstance(item, Completion):
-                yield chunk_reply(base + number, item.text)
-            else:
-                reply = final_reply(request, base + number, item, described, body.ignored, body.return_tokens)
-                reply["content"] = "" if number in told else item.text  # of the first, all was told by then
-                yield with_fields(reply, body.response_fields)
-            told.add(number)
+        async with contextlib.aclosing(stream(request, one, choices(body.n_cmpl))) as items:
+            async for number, item in items:
+                if not isinstance(item, Completion):
+                    yield chunk_reply(base + number, item.text)
+                else:
+                    reply = final_reply(request, base + number, item, described, body.ignored, body.return_tokens)
+                    reply["content"] = "" if number in told else item.text  # of the first, all was told by then
+                    yield with_fields(reply, body.response_fields)
+                told.add(number)
         base += len(told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import AsyncGenerator
 from typing import Final
@@ -90,17 +91,19 @@ async def completions(request: web.Request) -> web.StreamResponse:
             raise BodyError("The best of several is known when all are there.", "Leave out stream.", "best_of")
         return await stream_reply(request, _events(request, body, prompts, head), DONE)
     found: list[tuple[str, Completion]] = []
+    by_prompt: list[list[Completion]] = []
     for prompt in prompts:
         several = await answers(request, body.asked(prompt), choices(max(body.n, body.best_of)))
         if body.best_of > body.n:
             several = sorted(several, key=_mean_logprob, reverse=True)
+        by_prompt.append(several[: choices(body.n)])
         echo = await _echo(request, body, prompt)
-        found += [(echo, one) for one in several[: choices(body.n)]]
+        found += [(echo, one) for one in by_prompt[-1]]
     listed = [
         _choice(index, echo + one.text, finish_reason(one), _logprobs(one) if body.logprobs is not None else None)
         for index, (echo, one) in enumerate(found)
     ]
-    return json_reply({**head, "choices": listed, "usage": usage([one for _, one in found])})
+    return json_reply({**head, "choices": listed, "usage": usage(by_prompt)})
 
 
 def finish_reason(completion: Completion) -> str:
@@ -108,15 +111,15 @@ def finish_reason(completion: Completion) -> str:
     return "length" if completion.stop_reason in ("length", "time") else "stop"
 
 
-def usage(completions: list[Completion]) -> Json:
-    """Tokens, of all answers together; a prompt that several answers have is counted with the first."""
-    read = completions[0].prompt_tokens if completions else 0
-    written = sum(len(one.token_ids) for one in completions)
+def usage(by_prompt: list[list[Completion]]) -> Json:
+    """Tokens of all prompts and of all answers to each."""
+    read = sum(several[0].prompt_tokens for several in by_prompt)
+    written = sum(len(one.token_ids) for several in by_prompt for one in several)
     return {
         "prompt_tokens": read,
         "completion_tokens": written,
         "total_tokens": read + written,
-        "prompt_tokens_details": {"cached_tokens": completions[0].cached_tokens if completions else 0},
+        "prompt_tokens_details": {"cached_tokens": sum(several[0].cached_tokens for several in by_prompt)},
     }
 
 
@@ -135,25 +138,27 @@ async def _events(
 ) -> AsyncGenerator[Json, None]:
     has_usage = body.stream_options.include_usage
     head = {**head, "usage": None} if has_usage else head
-    found: list[Completion] = []
+    by_prompt: list[list[Completion]] = []
     for prompt in prompts:
-        base, told = len(found), set[int]()
+        base, told = sum(map(len, by_prompt)), set[int]()
+        by_prompt.append([])
         echo = await _echo(request, body, prompt)
-        async for number, item in stream(request, body.asked(prompt), choices(body.n)):
-            index = base + number
-            if number not in told and echo:
-                yield {**head, "choices": [_choice(index, echo, None)]}
-            is_whole = isinstance(item, Completion) and number not in told  # nothing of it was told before
-            told.add(number)
-            if not isinstance(item, Completion):
-                yield {**head, "choices": [_choice(index, item.text, None)]}
-                continue
-            found.append(item)
-            text = item.text if is_whole else ""
-            logprobs = _logprobs(item) if body.logprobs is not None else None
-            yield {**head, "choices": [_choice(index, text, finish_reason(item), logprobs)]}
+        async with contextlib.aclosing(stream(request, body.asked(prompt), choices(body.n))) as items:
+            async for number, item in items:
+                index = base + number
+                if number not in told and echo:
+                    yield {**head, "choices": [_choice(index, echo, None)]}
+                is_whole = isinstance(item, Completion) and number not in told  # nothing of it was told before
+                told.add(number)
+                if not isinstance(item, Completion):
+                    yield {**head, "choices": [_choice(index, item.text, None)]}
+                    continue
+                by_prompt[-1].append(item)
+                text = item.text if is_whole else ""
+                logprobs = _logprobs(item) if body.logprobs is not None else None
+                yield {**head, "choices": [_choice(index, text, finish_reason(item), logprobs)]}
     if has_usage:
-        yield {**head, "choices": [], "usage": usage(found)}
+        yield {**head, "choices": [], "usage": usage(by_prompt)}
 
 
 def _choice(index: int, text: str, reason: str | None, logprobs: Json | None = None) -> Json:

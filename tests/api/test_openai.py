@@ -65,6 +65,9 @@ async def test_prompts_in_tokens_and_several_prompts(client: openai.AsyncOpenAI)
     texts = await client.completions.create(model="any", prompt=[TEMPLATED, TEMPLATED], max_tokens=2)
 
     assert one.choices[0].text == "one"
+    assert one.usage is not None
+    assert two.usage is not None
+    assert two.usage.prompt_tokens == 2 * one.usage.prompt_tokens == 2 * len(ids)
     assert [(choice.index, choice.text) for choice in two.choices] == [
         (0, "<|fim_prefix|>x<|fim_suffix|><|fim_middle|>one"),
         (1, "<|fim_prefix|>x<|fim_suffix|><|fim_middle|>one"),

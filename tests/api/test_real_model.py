@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,13 +13,16 @@ import pytest_asyncio
 
 from completiond.complete.completer import Completer
 from completiond.config import Config, SpecConfig
+from completiond.paths import Paths
 from completiond.spec.drafter_names import DrafterChoice
-from tests.api.daemon import Api, api_daemon, events_of
+from tests.api.daemon import Api, api_daemon, curl, events_of
 from tests.api.test_openai import client_of
 from tests.conftest import WHOLE
+from tests.e2e.harness import Editor, is_listening, until
 
 pytestmark = pytest.mark.model
 
+LOAD_TIMEOUT_S = 120.0
 PREFIX, SUFFIX = "def add(first, second):\n    return ", "\n\n\nprint(add(1, 2))\n"
 TEMPLATED = f"<|fim_prefix|>{PREFIX}<|fim_suffix|>{SUFFIX}<|fim_middle|>"
 RENAMED = (
@@ -66,6 +72,39 @@ async def test_control_tokens_are_one_token_and_come_back(api: Api) -> None:
     assert len(plain) > len(ids)
     by_ids = (await api.post("/completion", {"prompt": ids, "n_predict": 8})).json["content"]
     assert by_ids == (await api.post("/completion", {"prompt": TEMPLATED, "n_predict": 8})).json["content"]
+
+
+async def test_from_the_command_line_to_an_answer(
+    fresh_paths: Paths, fresh_environment: dict[str, str], default_completer: Completer
+) -> None:
+    """``default_completer`` has prepared the weights."""
+    program = (sys.executable, "-m", "completiond")
+    daemon = await asyncio.create_subprocess_exec(
+        *program, "serve", "--http", "127.0.0.1:0", env=fresh_environment, stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        await until(lambda: fresh_paths.runtime_dir.exists() and is_listening(fresh_paths))
+        socket = ("--unix-socket", str(fresh_paths.socket))
+        seen = {(await curl(*socket, "http://completiond/health")).status}
+        async with asyncio.timeout(LOAD_TIMEOUT_S):
+            while 200 not in seen:
+                await asyncio.sleep(0.05)
+                seen.add((await curl(*socket, "http://completiond/health")).status)
+        assert seen <= {503, 200}
+        async with Editor.on_socket(fresh_paths) as editor:
+            url = (await editor.request("completiond/status"))["http"]
+        told = await asyncio.create_subprocess_exec(
+            *program, "token", env=fresh_environment, stdout=asyncio.subprocess.PIPE
+        )
+        token = (await told.communicate())[0].decode().strip()
+        data = json.dumps({"prompt": PREFIX, "suffix": SUFFIX}).encode()
+        header = ("-H", f"Authorization: Bearer {token}", "--data-binary", "@-")
+        reply = await curl(*header, f"{url}/v1/completions", data=data)
+        assert reply.json["choices"][0]["text"] == "first + second"
+    finally:
+        if daemon.returncode is None:
+            daemon.terminate()
+        assert await daemon.wait() == 0
 
 
 async def test_no_drafter_changes_what_it_writes(monkeypatch: pytest.MonkeyPatch, default_completer: Completer) -> None:

@@ -12,7 +12,7 @@ from completiond.commands.status_table import status_table
 STATUS: dict[str, Any] = {
     "phase": "ready", "progress": 1.0, "detail": "", "model": "a-model", "device": "cpu", "dtype": "int8",
     "fim": "qwen", "pid": 17, "uptime_s": 3700.0, "rss_mb": 812.3, "version": "1.2",
-    "socket": "/run/s[1].sock", "clients": 2,
+    "socket": "/run/s[1].sock", "http": "http://127.0.0.1:8012", "clients": 2,
     "counters": {"requests": 3, "answered": 2, "superseded": 0, "cancelled": 0, "empty": 1, "cached": 1},
     "dictionary": {"documents": 12, "tokens": 34567, "bytes": 2_100_000, "excluded_documents": 0},
     "acceptance": [], "given_up": ["something"],
@@ -37,6 +37,8 @@ def test_each_thing_has_its_row() -> None:
     assert shown["process"] == "17, up 1 h 1 min, 812 MB"
     assert shown["requests"] == "3, 2 answered, 0 superseded, 0 cancelled, 1 empty, 1 cached"
     assert shown["socket"] == "/run/s[1].sock", "brackets are no markup"
+    assert shown["http"] == "http://127.0.0.1:8012"
+    assert "http" not in rows(http=None)
 
 
 def test_the_dictionary_and_what_is_excluded_from_it() -> None:
