@@ -30,7 +30,7 @@ async def test_05_lines_stand_where_the_file_has_them(desk: Desk, text: str, wri
     assert await desk.suggestion(text, written) == suggestion
 
 
-@pytest.mark.parametrize("text", ["total = §\n", "x = f(a, §)\n", "return §;\n", "    §\n", "\t§\n"])
+@pytest.mark.parametrize("text", ["total = §\n", "x = f(a, §)\n", "return §;\n", "if a:\n    §\n", "if a:\n\t§\n"])
 async def test_06_a_blank_before_the_cursor_is_not_doubled(desk: Desk, text: str) -> None:
     """The first character that is suggested is a blank too many."""
     assert await desk.suggestion(text, " value") == "value"
@@ -87,7 +87,7 @@ async def test_09_text_that_is_not_ascii_breaks_no_position(monkeypatch: pytest.
 async def test_11_every_item_has_a_range_of_no_length_within_the_document(desk: Desk) -> None:
     """An item without a range, or with one that lies elsewhere, is an error in the editor."""
     desk.will_say("first = 1\nsecond = 2\n")
-    for text in ("§", "a\n§", "if x:\n    §\n", "f(§)\n", "a\r\n§\r\n"):
+    for text in ("§\na", "a\n§", "if x:\n    §\n", "f(§)\n", "a\r\n§\r\n"):
         place = desk.open(text)
         (item,) = (await desk.editor.complete(URI, *place))["items"]
         here = dict(zip(("line", "character"), cursor_in(text), strict=True))

@@ -80,7 +80,8 @@ def test_every_client_gets_the_same_suggestion(before: str, typed: str, after: s
     has_line_ends = "\n" in before + typed + after
     for (_, line_end), text in found.items():
         assert text == (plain.replace("\n", line_end) if has_line_ends else plain)
-    assert len(set(target.prompts)) == 1, "the model read the same for all"
+    # The model read the same for all; in an empty file it is not asked.
+    assert len(set(target.prompts)) == bool((before + typed + after).strip())
 
 
 def test_the_suggestions_that_are_compared_are_some() -> None:
