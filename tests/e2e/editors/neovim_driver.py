@@ -1,0 +1,111 @@
+"""A real Neovim with the plugin, driven over its RPC as a user would: keys go in, ghost text and buffers come out."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pynvim
+
+from tests.e2e.harness import ROOT
+
+__all__ = ["PLUGIN", "TIMEOUT_S", "Neovim", "running"]
+
+PLUGIN: Final = ROOT / "editors" / "neovim"
+TIMEOUT_S: Final = 120.0
+"""For what takes a second when nothing else runs on the machine."""
+_POLL_S: Final = 0.01
+
+_GHOST: Final = "return require('completiond.ghost').text(0)"
+
+
+class Neovim:
+    """One editor. ``vim`` is its API."""
+
+    def __init__(self, vim: Any) -> None:
+        self.vim = vim
+
+    def lua(self, code: str, *arguments: object) -> Any:
+        """Run Lua in the editor and return what it returns."""
+        return self.vim.exec_lua(code, *arguments)
+
+    def keys(self, keys: str) -> None:
+        """Press keys, such as ``Aret<Esc>``, and wait until the editor has taken them."""
+        self.vim.input(keys)
+        self.vim.eval("1")
+
+    def type(self, text: str) -> None:
+        """Press one key after the other, each of them taken before the next."""
+        for key in text:
+            self.keys("<lt>" if key == "<" else key)
+
+    @property
+    def ghost(self) -> str | None:
+        """The ghost text that is drawn; None if there is none."""
+        text: str | None = self.lua(_GHOST)
+        return text
+
+    @property
+    def lines(self) -> list[str]:
+        """The buffer's text."""
+        return list(self.vim.current.buffer[:])
+
+    def until(self, condition: Callable[[], object], what: str) -> Any:
+        """Wait for a condition and return what it returned. Raises AssertionError with what the editor says."""
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while not (result := condition()):
+            if time.monotonic() > deadline_s:
+                raise AssertionError(f"waited in vain for {what}: {self.describe()}")
+            time.sleep(_POLL_S)
+        return result
+
+    def ghost_text(self) -> str:
+        """Wait for ghost text that is whole, and return it."""
+
+        def whole() -> str | None:
+            state = self.lua("return require('completiond').state().phase")
+            return self.ghost if state == "ready" else None
+
+        text: str = self.until(whole, "ghost text")
+        return text
+
+    def until_ready(self) -> None:
+        """Wait until the model is loaded."""
+        self.until(lambda: self.lua("return require('completiond').state().phase") == "ready", "a loaded model")
+
+    def describe(self) -> str:
+        """What a failing test prints."""
+        state = self.lua("return vim.inspect(require('completiond').state())")
+        messages = self.vim.command_output("messages")
+        mode = self.vim.api.get_mode()["mode"]
+        return f"state {state}, mode {mode}, ghost {self.ghost!r}, lines {self.lines}, messages {messages!r}"
+
+
+@contextmanager
+def running(
+    program: Path, env: dict[str, str], folder: Path, setup: str = "", before: str = "", files: tuple[Path, ...] = ()
+) -> Iterator[Neovim]:
+    """Run the ``program`` in ``folder`` with the plugin and nothing else; quit it at the end.
+
+    ``setup`` is the inside of the Lua table that ``setup()`` is given, ``before`` is run before it.
+    """
+    init = folder.parent / f"{folder.name}-init.lua"
+    init.write_text(f"vim.opt.runtimepath:prepend([[{PLUGIN}]])\n{before}\nrequire('completiond').setup({{ {setup} }})\n")
+    argv = [str(program), "--embed", "--headless", "--clean", "-u", str(init), *map(str, files)]
+    vim = pynvim.attach("child", argv=["env", "-C", str(folder), *(f"{k}={v}" for k, v in env.items()), *argv])
+    try:
+        yield Neovim(vim)
+    finally:
+        quit_editor(vim)
+
+
+def quit_editor(vim: Any) -> None:
+    """Quit without saving; an editor that has quit already is left alone."""
+    with contextlib.suppress(EOFError, OSError):  # the connection ends with the editor
+        vim.input("<C-\\><C-n>")
+        vim.command("qa!")
+    vim.close()
