@@ -28,7 +28,11 @@ local verbs = {
 function M.run(arguments)
   local verb = verbs[arguments[1]]
   local takes_scope = arguments[1] == 'toggle' or arguments[1] == 'off'
-  if not verb or #arguments > (takes_scope and 2 or 1) or (arguments[2] and arguments[2] ~= 'buffer') then
+  if
+    not verb
+    or #arguments > (takes_scope and 2 or 1)
+    or (arguments[2] and arguments[2] ~= 'buffer')
+  then
     local usage = 'Completiond takes why, status, toggle [buffer], off [buffer] or restart'
     vim.api.nvim_echo({ { usage, 'ErrorMsg' } }, true, {})
     return

@@ -27,7 +27,9 @@ local function check_neovim()
     return
   end
   health.ok(('Neovim %s'):format(version))
-  health.info(options.current.streaming and 'Ghost text is our own and grows' or "Ghost text is Neovim's own")
+  health.info(
+    options.current.streaming and 'Ghost text is our own and grows' or "Ghost text is Neovim's own"
+  )
 end
 
 --- Run the program with other arguments than `lsp`.
@@ -60,7 +62,10 @@ local function check_program()
     return false
   end
   if result.code ~= 0 then
-    health.error(('%s ended with status %d'):format(path, result.code), vim.trim(result.stderr or ''))
+    health.error(
+      ('%s ended with status %d'):format(path, result.code),
+      vim.trim(result.stderr or '')
+    )
     return false
   end
   health.ok(('%s: %s'):format(path, vim.trim(result.stdout)))
@@ -77,7 +82,9 @@ local function check_daemon()
   elseif status.phase == 'failed' then
     health.error('The model could not be loaded: ' .. status.detail, 'Run `completiond doctor`.')
   else
-    health.ok(('The daemon is %s, process %d, version %s'):format(status.phase, status.pid, status.version))
+    health.ok(
+      ('The daemon is %s, process %d, version %s'):format(status.phase, status.pid, status.version)
+    )
     health.ok(('Model %s %s'):format(status.model, status.device))
   end
   local now = state.get()
@@ -100,15 +107,23 @@ local function check_keys()
     if vim.startswith(mapping.desc or '', 'completiond') then
       health.ok(('%s accepts ghost text'):format(accept))
     else
-      health.warn(('%s belongs to another mapping: %s'):format(accept, mapping.desc or mapping.rhs or 'Lua'), {
-        "Call require('completiond').accept() in it; it returns false where there is no ghost text.",
-        'Or call setup() after that plugin: its mapping is then used where there is no ghost text.',
-      })
+      health.warn(
+        ('%s belongs to another mapping: %s'):format(accept, mapping.desc or mapping.rhs or 'Lua'),
+        {
+          "Call require('completiond').accept() in it; it returns false where there is no ghost text.",
+          'Or call setup() after that plugin: its mapping is then used where there is no ghost text.',
+        }
+      )
     end
   end
   for name, sign in pairs(OTHERS) do
-    if (sign.module and package.loaded[sign.module]) or (sign.variable and vim.g[sign.variable]) then
-      health.warn(name .. ' is loaded, too', 'Two ghost texts at one cursor hide each other: turn one off.')
+    if
+      (sign.module and package.loaded[sign.module]) or (sign.variable and vim.g[sign.variable])
+    then
+      health.warn(
+        name .. ' is loaded, too',
+        'Two ghost texts at one cursor hide each other: turn one off.'
+      )
     end
   end
 end

@@ -163,7 +163,9 @@ function M.setup(opts)
   end
   options.set(opts)
   if not options.current.streaming and not native.is_there() then
-    messages.once('this Neovim has no inline completion of its own (0.12 has); streaming = true is used')
+    messages.once(
+      'this Neovim has no inline completion of its own (0.12 has); streaming = true is used'
+    )
     options.current.streaming = true
   end
   require('completiond.ghost').define_highlights()

@@ -12,7 +12,10 @@ function M.once(text, level)
   end
   told[text] = true
   vim.schedule(function()
-    vim.notify(vim.startswith(text, 'completiond') and text or ('completiond: ' .. text), level or vim.log.levels.WARN)
+    vim.notify(
+      vim.startswith(text, 'completiond') and text or ('completiond: ' .. text),
+      level or vim.log.levels.WARN
+    )
   end)
 end
 

@@ -26,7 +26,8 @@ function M.accept(part)
       local row, column = item.range:to_extmark()
       local at = vim.api.nvim_win_get_cursor(0)
       local is_behind = at[1] - 1 > row or (at[1] - 1 == row and at[2] >= column)
-      local typed = is_behind and vim.api.nvim_buf_get_text(0, row, column, at[1] - 1, at[2], {}) or { '\0' }
+      local typed = is_behind and vim.api.nvim_buf_get_text(0, row, column, at[1] - 1, at[2], {})
+        or { '\0' }
       local before = table.concat(typed, '\n')
       if vim.startswith(text, before) then -- else it is for another place
         local lines = vim.split(part(text:sub(#before + 1)), '\n', { plain = true })

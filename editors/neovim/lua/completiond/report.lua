@@ -28,13 +28,16 @@ local function ask(params, on_status)
   end)
 end
 
+--- Requests that nobody waited for to the end: they come with typing, and say nothing.
+local GIVEN_UP = { superseded = true, cancelled = true }
+
 --- Requests that showed nothing, newest first, one line each.
 ---@param recent table[] As `completiond/status` has them.
 ---@return string[]
 function M.silent(recent)
   local lines = {}
   for _, one in ipairs(recent) do
-    if one.characters == 0 and #lines < MAX_SHOWN then
+    if one.characters == 0 and not GIVEN_UP[one.reason] and #lines < MAX_SHOWN then
       local meaning = one.meaning ~= '' and one.meaning or one.reason
       local where = ('%s:%d:%d'):format(one.document, one.line, one.column)
       lines[#lines + 1] = ('%.0f s ago  %s  %s'):format(one.ago_s, where, meaning)
@@ -72,7 +75,7 @@ function M.status()
         counters.cancelled
       ),
     }
-    if status.detail ~= '' then
+    if status.detail ~= '' and status.detail ~= status.phase then
       table.insert(lines, 2, status.detail)
     end
     vim.list_extend(lines, status.problems)

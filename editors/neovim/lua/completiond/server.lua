@@ -171,12 +171,19 @@ end
 --- Have the server follow a buffer; the first time that starts it. Does nothing if it does already.
 ---@param buf integer
 function M.attach(buf)
-  if num_crashes >= MAX_CRASHES or not state.is_on_in(buf) or not is_wanted(buf) or M.client(buf) then
+  if
+    num_crashes >= MAX_CRASHES
+    or not state.is_on_in(buf)
+    or not is_wanted(buf)
+    or M.client(buf)
+  then
     return
   end
   local program = options.current.cmd[1]
   if vim.fn.executable(program) == 0 then
-    local reason = ('the program %q was not found; install completiond or set `cmd` in setup()'):format(program)
+    local reason = ('the program %q was not found; install completiond or set `cmd` in setup()'):format(
+      program
+    )
     state.set('error', { reason = reason })
     messages.once(reason, vim.log.levels.ERROR)
     return
