@@ -11,16 +11,25 @@ from typing import Any, Final
 
 import pynvim
 
+from tests.e2e.editors.neovim_install import EDITORS
 from tests.e2e.harness import ROOT
 
 __all__ = ["PLUGIN", "TIMEOUT_S", "Neovim", "running"]
 
 PLUGIN: Final = ROOT / "editors" / "neovim"
-TIMEOUT_S: Final = 120.0
+TIMEOUT_S: Final = 8.0
 """For what takes a second when nothing else runs on the machine."""
 _POLL_S: Final = 0.01
 
 _GHOST: Final = "return require('completiond.ghost').text(0)"
+_NATIVE_GHOST: Final = """
+local namespace = vim.api.nvim_get_namespaces()['nvim.lsp.inline_completion']
+local mark = namespace and vim.api.nvim_buf_get_extmarks(0, namespace, 0, -1, { details = true })[1]
+if not mark then return nil end
+local lines = { mark[4].virt_text[1][1] }
+for _, line in ipairs(mark[4].virt_lines or {}) do table.insert(lines, line[1][1]) end
+return table.concat(lines, '\\n')
+"""
 
 
 class Neovim:
@@ -47,6 +56,11 @@ class Neovim:
     def ghost(self) -> str | None:
         """The ghost text that is drawn; None if there is none."""
         text: str | None = self.lua(_GHOST)
+        return text
+
+    def native_ghost(self) -> str | None:
+        """The ghost text of Neovim's own inline completion."""
+        text: str | None = self.lua(_NATIVE_GHOST)
         return text
 
     @property
@@ -77,12 +91,27 @@ class Neovim:
         """Wait until the model is loaded."""
         self.until(lambda: self.lua("return require('completiond').state().phase") == "ready", "a loaded model")
 
+    def until_ended(self, pid: int) -> None:
+        """Wait until a process is no more."""
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while _is_running(pid):
+            if time.monotonic() > deadline_s:
+                raise AssertionError(f"process {pid} does not end")
+            time.sleep(_POLL_S)
+
     def describe(self) -> str:
         """What a failing test prints."""
         state = self.lua("return vim.inspect(require('completiond').state())")
         messages = self.vim.command_output("messages")
         mode = self.vim.api.get_mode()["mode"]
         return f"state {state}, mode {mode}, ghost {self.ghost!r}, lines {self.lines}, messages {messages!r}"
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except OSError:
+        return False
 
 
 @contextmanager
@@ -94,9 +123,13 @@ def running(
     ``setup`` is the inside of the Lua table that ``setup()`` is given, ``before`` is run before it.
     """
     init = folder.parent / f"{folder.name}-init.lua"
-    init.write_text(f"vim.opt.runtimepath:prepend([[{PLUGIN}]])\n{before}\nrequire('completiond').setup({{ {setup} }})\n")
+    init.write_text(
+        f"vim.opt.runtimepath:prepend([[{PLUGIN}]])\n{before}\nrequire('completiond').setup({{ {setup} }})\n"
+    )
     argv = [str(program), "--embed", "--headless", "--clean", "-u", str(init), *map(str, files)]
-    vim = pynvim.attach("child", argv=["env", "-C", str(folder), *(f"{k}={v}" for k, v in env.items()), *argv])
+    env = {name: value for name, value in env.items() if name != EDITORS}  # the daemon takes it for a setting
+    start = ["env", "-C", str(folder), "-u", EDITORS, *(f"{name}={value}" for name, value in env.items())]
+    vim = pynvim.attach("child", argv=[*start, *argv])
     try:
         yield Neovim(vim)
     finally:

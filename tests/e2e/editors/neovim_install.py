@@ -19,7 +19,10 @@ from typing import Final
 
 import platformdirs
 
-__all__ = ["CannotInstallError", "neovim_0_11", "neovim_0_12", "version_of"]
+__all__ = ["EDITORS", "CannotInstallError", "neovim_0_11", "neovim_0_12", "version_of"]
+
+EDITORS: Final = "COMPLETIOND_TEST_EDITORS"
+"""The variable that names another folder for them."""
 
 _SUITE: Final = "forky"
 _LOADER: Final = "usr/lib64/ld-linux-x86-64.so.2"
@@ -50,7 +53,7 @@ def version_of(program: Path) -> str:
 
 
 def _cache_folder() -> Path:
-    chosen = os.environ.get("COMPLETIOND_TEST_EDITORS")
+    chosen = os.environ.get(EDITORS)
     return Path(chosen) if chosen else Path(platformdirs.user_cache_path("completiond"), "test-editors")
 
 

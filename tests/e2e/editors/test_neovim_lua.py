@@ -31,8 +31,7 @@ def test_the_help_builds_and_has_what_the_plugin_has(new_neovim: Path, project: 
         editor.vim.command(f"helptags {doc}")
         tags = {line.partition("\t")[0] for line in (doc / "tags").read_text().splitlines()}
         options, actions = editor.lua(
-            "local all = require('completiond.options').defaults"
-            " return { vim.tbl_keys(all), vim.tbl_keys(all.keys) }"
+            "local all = require('completiond.options').defaults return { vim.tbl_keys(all), vim.tbl_keys(all.keys) }"
         )
         public = editor.lua(
             "return vim.tbl_filter(function(name) return name:sub(1, 1) ~= '_' end,"

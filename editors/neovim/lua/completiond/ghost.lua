@@ -1,8 +1,10 @@
 --- Draws ghost text: the first line at the cursor, the others below.
 local M = {}
 
-local namespace = vim.api.nvim_create_namespace('completiond')
 local MARK = 1
+local namespace = vim.api.nvim_create_namespace('completiond')
+
+M.namespace = namespace
 
 --- Tabs as the blanks they take: virtual text shows them as control characters.
 ---@param text string

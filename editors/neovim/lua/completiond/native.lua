@@ -44,10 +44,13 @@ function M.cycle(step)
   vim.lsp.inline_completion.select({ count = step })
 end
 
+--- Drop the item, by accepting nothing of it.
 function M.dismiss()
-  local filter = { bufnr = vim.api.nvim_get_current_buf() }
-  vim.lsp.inline_completion.enable(false, filter)
-  vim.lsp.inline_completion.enable(true, filter)
+  vim.lsp.inline_completion.get({
+    on_accept = function()
+      return nil
+    end,
+  })
 end
 
 return M

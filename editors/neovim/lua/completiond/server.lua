@@ -29,15 +29,19 @@ local function call(client, name, ...)
   return client[name](...)
 end
 
+--- Our clients, without those that are about to end.
+---@param buf? integer Only those that follow this buffer.
+---@return vim.lsp.Client[]
+function M.clients(buf)
+  return vim.tbl_filter(function(client)
+    return not stopped[client.id]
+  end, vim.lsp.get_clients({ bufnr = buf, name = NAME }))
+end
+
 ---@param buf integer
 ---@return vim.lsp.Client?
 function M.client(buf)
-  return vim.lsp.get_clients({ bufnr = buf, name = NAME })[1]
-end
-
----@return vim.lsp.Client[]
-function M.clients()
-  return vim.lsp.get_clients({ name = NAME })
+  return M.clients(buf)[1]
 end
 
 --- Ask the server. The answer comes after this has returned; a cancelled request gets none.
@@ -64,7 +68,7 @@ end
 
 --- Find out how the daemon is; what it says while it loads comes by itself.
 ---@param client vim.lsp.Client
-local function ask_how_it_is(client)
+function M.ask_how_it_is(client)
   M.request(client, 'completiond/status', vim.empty_dict(), function(status, err)
     if err then
       state.set('error', { reason = err.message })
@@ -85,7 +89,7 @@ handlers['$/progress'] = function(err, params, context, config)
   local value, client = params.value, vim.lsp.get_client_by_id(context.client_id)
   if value.kind == 'end' then
     if client then
-      ask_how_it_is(client)
+      M.ask_how_it_is(client)
     end
   elseif value.percentage then
     state.set('loading', { percent = value.percentage })
@@ -133,7 +137,7 @@ local function on_init(client)
     -- Else Neovim would show the same text a second time, if its own inline completion is on for another server.
     client.server_capabilities.inlineCompletionProvider = nil
   end
-  ask_how_it_is(client)
+  M.ask_how_it_is(client)
   M.listeners.started(client)
 end
 
@@ -191,7 +195,12 @@ function M.attach(buf)
   if #M.clients() == 0 then
     state.set('starting')
   end
-  vim.lsp.start(client_config(buf), { bufnr = buf })
+  vim.lsp.start(client_config(buf), {
+    bufnr = buf,
+    reuse_client = function(client, config)
+      return client.name == NAME and client.root_dir == config.root_dir and not stopped[client.id]
+    end,
+  })
 end
 
 --- End the language servers; the daemon goes on for other editors.

@@ -195,6 +195,9 @@ local function ask(step)
     -- An error, too, leaves what has come by now: each beginning is as good as the end.
     receive(call, texts_of(call, result), true)
     drop_pending(true)
+    if result == nil then -- the daemon has ended: there is going to be another
+      server.ask_how_it_is(client)
+    end
   end, buf)
   call.version = vim.lsp.util.buf_versions[buf]
   if call.id then
