@@ -17,11 +17,11 @@ from tests.e2e.harness import ROOT
 __all__ = ["PLUGIN", "TIMEOUT_S", "Neovim", "running"]
 
 PLUGIN: Final = ROOT / "editors" / "neovim"
-TIMEOUT_S: Final = 8.0
+TIMEOUT_S: Final = 120.0
 """For what takes a second when nothing else runs on the machine."""
 _POLL_S: Final = 0.01
 
-_GHOST: Final = "return require('completiond.ghost').text(0)"
+_GHOST: Final = "local ghost = package.loaded['completiond.ghost']; return ghost and ghost.text(0)"
 _NATIVE_GHOST: Final = """
 local namespace = vim.api.nvim_get_namespaces()['nvim.lsp.inline_completion']
 local mark = namespace and vim.api.nvim_buf_get_extmarks(0, namespace, 0, -1, { details = true })[1]
@@ -68,13 +68,13 @@ class Neovim:
         """The buffer's text."""
         return list(self.vim.current.buffer[:])
 
-    def until(self, condition: Callable[[], object], what: str) -> Any:
+    def until(self, condition: Callable[[], object], what: str, poll_s: float = _POLL_S) -> Any:
         """Wait for a condition and return what it returned. Raises AssertionError with what the editor says."""
         deadline_s = time.monotonic() + TIMEOUT_S
         while not (result := condition()):
             if time.monotonic() > deadline_s:
                 raise AssertionError(f"waited in vain for {what}: {self.describe()}")
-            time.sleep(_POLL_S)
+            time.sleep(poll_s)
         return result
 
     def ghost_text(self) -> str:
@@ -101,7 +101,7 @@ class Neovim:
 
     def describe(self) -> str:
         """What a failing test prints."""
-        state = self.lua("return vim.inspect(require('completiond').state())")
+        state = self.lua("local ours = package.loaded.completiond; return vim.inspect(ours and ours.state())")
         messages = self.vim.command_output("messages")
         mode = self.vim.api.get_mode()["mode"]
         return f"state {state}, mode {mode}, ghost {self.ghost!r}, lines {self.lines}, messages {messages!r}"
@@ -116,16 +116,23 @@ def _is_running(pid: int) -> bool:
 
 @contextmanager
 def running(
-    program: Path, env: dict[str, str], folder: Path, setup: str = "", before: str = "", files: tuple[Path, ...] = ()
+    program: Path,
+    env: dict[str, str],
+    folder: Path,
+    setup: str = "",
+    before: str = "",
+    files: tuple[Path, ...] = (),
+    init: Path | None = None,
 ) -> Iterator[Neovim]:
     """Run the ``program`` in ``folder`` with the plugin and nothing else; quit it at the end.
 
-    ``setup`` is the inside of the Lua table that ``setup()`` is given, ``before`` is run before it.
+    ``setup`` is the inside of the Lua table that ``setup()`` is given, ``before`` is run before it; or there is an
+    ``init`` file of its own.
     """
-    init = folder.parent / f"{folder.name}-init.lua"
-    init.write_text(
-        f"vim.opt.runtimepath:prepend([[{PLUGIN}]])\n{before}\nrequire('completiond').setup({{ {setup} }})\n"
-    )
+    if init is None:
+        init = folder.parent / f"{folder.name}-init.lua"
+        plugin = f"vim.opt.runtimepath:prepend([[{PLUGIN}]])"
+        init.write_text(f"{plugin}\n{before}\nrequire('completiond').setup({{ {setup} }})\n", encoding="utf-8")
     argv = [str(program), "--embed", "--headless", "--clean", "-u", str(init), *map(str, files)]
     env = {name: value for name, value in env.items() if name != EDITORS}  # the daemon takes it for a setting
     start = ["env", "-C", str(folder), "-u", EDITORS, *(f"{name}={value}" for name, value in env.items())]
