@@ -131,14 +131,15 @@ def test_a_rename_half_done_is_gone_on_with_by_the_dictionary(new_neovim: Path, 
 
 
 def test_a_long_answer_is_seen_while_it_is_written(new_neovim: Path, paths: Paths, project: Path) -> None:
-    with opened(new_neovim, paths, project, ADD, "settings = { spec = { drafter = 'none' } }") as editor:
+    setup = "settings = { spec = { drafter = 'none' } }"
+    with opened(new_neovim, paths, project, SAMPLE.read_text(encoding="utf-8"), setup) as editor:
         editor.until_ready()
         editor.lua(
             "local ghost, show = require('completiond.ghost'), require('completiond.ghost').show; _G.drawn = {}"
             " ghost.show = function(buf, row, column, text, ...)"
             " table.insert(_G.drawn, text); return show(buf, row, column, text, ...) end"
         )
-        editor.keys("Go<CR>def subtract(first, second):<CR>")
+        editor.keys("Go<CR>def deposit(stock: dict[str, int], name: str, quantity: int) -> None:<CR>")
         whole = editor.ghost_text()
         drawn = list(dict.fromkeys(editor.lua("return _G.drawn")))
         ours = [text for text in drawn if whole.startswith(text)]
@@ -219,9 +220,10 @@ def test_the_readmes_lines_without_the_plugin(new_neovim: Path, paths: Paths, pr
 def test_the_help_is_found_by_its_name(new_neovim: Path, project: Path) -> None:
     copy = project / "plugin"
     shutil.copytree(PLUGIN, copy)
+    commands = ["helptags ALL", "help completiond-keys", "echo expand('%:t')", "qa!"]
+    arguments = [part for command in commands for part in ("-c", command)]
     run = subprocess.run(
-        [new_neovim, "--headless", "--clean", "--cmd", f"set rtp^={copy}", "-c", f"helptags {copy}/doc"]
-        + ["-c", "help completiond-keys", "-c", "echo expand('%:t')", "-c", "qa!"],
+        [new_neovim, "--headless", "--clean", "--cmd", f"set rtp^={copy}", *arguments],
         capture_output=True,
         text=True,
         timeout=60,

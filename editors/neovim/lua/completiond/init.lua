@@ -144,9 +144,7 @@ local function watch()
   server.listeners.ready = session.on_ready
   on('InsertEnter', function()
     -- The cursor is not where it is going to be yet.
-    vim.schedule(function()
-      session.on_change(true)
-    end)
+    vim.schedule(session.on_change)
   end)
   on({ 'TextChangedI', 'TextChangedP', 'CursorMovedI' }, function()
     session.on_change()

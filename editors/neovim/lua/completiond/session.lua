@@ -32,7 +32,8 @@ local marks = api.nvim_create_namespace('completiond.marks')
 local pending ---@type completiond.Call?
 local shown ---@type completiond.Shown?
 local drawn_in ---@type integer? The buffer that has ghost text.
-local seen = {} ---@type { buf: integer?, tick: integer?, row: integer?, column: integer? }
+---@type { buf: integer?, tick: integer?, row: integer?, column: integer? }
+local seen = {} -- Empty when insert mode begins, which counts as a change.
 
 ---@return integer row From 0.
 ---@return integer column In bytes.
@@ -223,13 +224,12 @@ function M.on_partial(params)
 end
 
 --- The text or the cursor may have changed; called for both, and more than once for a key perhaps.
----@param is_begin? boolean Insert mode has just begun.
-function M.on_change(is_begin)
+function M.on_change()
   local buf = api.nvim_get_current_buf()
   local tick = api.nvim_buf_get_changedtick(buf)
   local row, column = cursor()
   local is_edit = seen.buf ~= buf or seen.tick ~= tick
-  if not is_begin and not is_edit and seen.row == row and seen.column == column then
+  if not is_edit and seen.row == row and seen.column == column then
     return
   end
   seen = { buf = buf, tick = tick, row = row, column = column }
@@ -240,10 +240,7 @@ function M.on_change(is_begin)
     end
     drop_shown()
   end
-  if not is_inserting() or vim.fn.reg_executing() ~= '' then
-    return
-  end
-  if is_begin or is_edit then
+  if is_edit and is_inserting() and vim.fn.reg_executing() == '' then
     ask(0)
   end
 end
