@@ -21,8 +21,9 @@ from completiond.lsp.uris import path_of
 if TYPE_CHECKING:
     from completiond.lsp.documents import Snapshot
     from completiond.lsp.server import CompletionServer
+    from completiond.lsp.text import PositionLike
 
-__all__ = ["PARTIAL", "inline_completion", "takes_partial"]
+__all__ = ["PARTIAL", "inline_completion", "request_at", "takes_partial"]
 
 log = logging.getLogger(__name__)
 
@@ -72,21 +73,10 @@ async def _items(ls: CompletionServer, call: InlineCompletionCall) -> list[types
     if document is None:
         log.info("No completion: the document is not open")
         return []
-    prefix, suffix = document.split(call.params.position)
     partial = takes_partial(ls.protocol.client_capabilities_json)
-    request = CompletionRequest(
-        prefix=prefix,
-        suffix=suffix,
-        path=path_of(document.uri),
-        client_id=ls.client_id,
-        document_id=document.uri,
-        in_lines=not partial,  # who is told on the way needs no deadline
-        may_read_less=True,
-        language_id=document.language_id,
-        client_name=ls.client_name,
-    )
+    request = request_at(ls, document, call.params.position, in_lines=not partial)  # who is told needs no deadline
     # An empty range at the cursor: Neovim draws a non-empty one over the text to the right.
-    cursor = document.position_at(len(prefix))
+    cursor = document.position_at(len(request.prefix))
     position = types.Position(cursor.line, cursor.character)
     if partial:
         completion = await _told_on_the_way(ls, request, document, position)
@@ -100,6 +90,24 @@ async def _items(ls: CompletionServer, call: InlineCompletionCall) -> list[types
         completions += await ls.host.service.alternatives(request, completion)
     where = types.Range(position, position)
     return [types.InlineCompletionItem(insert_text=one.text, range=where) for one in completions]
+
+
+def request_at(
+    ls: CompletionServer, document: Snapshot, position: PositionLike, *, in_lines: bool
+) -> CompletionRequest:
+    """What an editor asks the service for at a place; ``in_lines`` as in CompletionRequest."""
+    prefix, suffix = document.split(position)
+    return CompletionRequest(
+        prefix=prefix,
+        suffix=suffix,
+        path=path_of(document.uri),
+        client_id=ls.client_id,
+        document_id=document.uri,
+        in_lines=in_lines,
+        may_read_less=True,
+        language_id=document.language_id,
+        client_name=ls.client_name,
+    )
 
 
 async def _told_on_the_way(
