@@ -18,7 +18,7 @@ def test_there_are_lua_tests() -> None:
 
 @pytest.mark.parametrize("file", LUA_TESTS, ids=lambda file: file.stem)
 def test_lua(any_neovim: Path, file: Path) -> None:
-    command = [any_neovim, "--headless", "--clean", "-l", PLUGIN / "tests" / "run.lua", file]
+    command: list[str | Path] = [any_neovim, "--headless", "--clean", "-l", PLUGIN / "tests/run.lua", file]
     run = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
 
