@@ -51,10 +51,10 @@ class Terminal:
         """What is on the screen."""
         return self._tmux("capture-pane", "-p", *(["-e"] if colours else []))
 
-    def until(self, text: str) -> None:
-        """Wait until the screen has a text."""
+    def until(self, text: str, times: int = 1) -> None:
+        """Wait until a text is that often on the screen."""
         deadline_s = time.monotonic() + TIMEOUT_S
-        while text not in self.screen():
+        while self.screen().count(text) < times:
             if time.monotonic() > deadline_s:
                 raise TimeoutError(f"no {text!r} on the screen:\n{self.screen()}")
             time.sleep(0.02)
@@ -80,7 +80,7 @@ def capture(target: Path) -> None:
             terminal.until("completiond ready")
             terminal.keys(":/^def withdraw/,$s/stock\\>/stock_by_name/g | noh", "Enter", "G", "z", "t", "o", "Enter")
             terminal.keys("def deposit(stock_by_name: dict[str, int], name: str, quantity: int) -> None:", "Enter")
-            terminal.until("stock_by_name[name]} in stock")
+            terminal.until("raise KeyError", times=2)
             terminal.until("completiond ready")
             screen = terminal.screen(colours=True)
         finally:
