@@ -183,7 +183,7 @@ def test_closers_that_a_plugin_inserts_are_not_doubled(any_neovim: Path, paths: 
     with opened(any_neovim, paths, project / "say.py", say('("a")'), before=pairs) as editor:
         editor.until_ready()
         editor.keys("Goprint")
-        until_shown(editor, '("a")')
+        assert editor.ghost_text() == '("a")'  # whole: else it is asked for anew
         editor.keys("(")
         until_shown(editor, '"a"')
         editor.keys('"')
