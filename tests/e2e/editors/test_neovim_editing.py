@@ -258,6 +258,18 @@ def test_functions_for_mappings_of_ones_own(any_neovim: Path, paths: Paths, proj
         assert editor.vim.eval("maparg('<Tab>', 'i')") != "completiond: accept"
 
 
+def test_health_names_mappings_in_the_way(any_neovim: Path, paths: Paths, project: Path) -> None:
+    before = "vim.keymap.set('i', '<M-w>', 'mine'); vim.g.loaded_copilot = 1"
+    with opened(any_neovim, paths, project / "empty.py", before=before) as editor:
+        editor.until_ready()
+        editor.lua("vim.keymap.set('i', '<Tab>', 'other', { desc = 'somebody else' })")
+        editor.vim.command("checkhealth completiond")
+        report = "\n".join(editor.lines)
+    assert "<M-w> was mapped already" in report
+    assert "<Tab> belongs to another mapping: somebody else" in report
+    assert "copilot.vim is loaded, too" in report
+
+
 # Late answers, and the way out
 
 

