@@ -19,8 +19,11 @@ from tests.e2e.editors.neovim_install import neovim_0_12, version_of
 from tests.e2e.harness import ROOT, kill_daemon
 
 _SAMPLE: Final = ROOT / "completiond" / "demo" / "files" / "inventory.py"
-_TYPED: Final = "def cheapest(items: list[Item]) -> Item | None:\n" + (
-    '"""The item with the lowest total price."""\nif not items:\nreturn None\n'
+_TYPED: Final = (
+    "def cheapest(items: list[Item]) -> Item | None:\n"
+    '"""None of nothing, else what costs least."""\n'
+    "known = sorted(items, key=lambda one: (one.unit_price, one.name))\n"
+    "return known[0] if known else None\n"
 )
 _PAUSE_S: Final = 0.15
 """Between two keys, once the answer to the one before is there: what somebody takes who types."""

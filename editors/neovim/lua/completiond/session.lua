@@ -165,6 +165,7 @@ local function texts_of(call, result)
   return texts
 end
 
+--- Ask for a suggestion at the cursor; with a step, for alternatives, and for the one so far behind what is shown.
 ---@param step integer
 local function ask(step)
   local buf = api.nvim_get_current_buf()
@@ -198,6 +199,9 @@ local function ask(step)
     drop_pending(true)
     if result == nil then -- the daemon has ended: there is going to be another
       server.ask_how_it_is(client)
+    elseif shown and rest() == '' then -- all of it was typed meanwhile
+      drop_shown()
+      ask(0)
     end
   end, buf)
   call.version = vim.lsp.util.buf_versions[buf]
@@ -225,6 +229,9 @@ end
 
 --- The text or the cursor may have changed; called for both, and more than once for a key perhaps.
 function M.on_change()
+  if not is_inserting() then
+    return drop_shown()
+  end
   local buf = api.nvim_get_current_buf()
   local tick = api.nvim_buf_get_changedtick(buf)
   local row, column = cursor()
@@ -240,7 +247,7 @@ function M.on_change()
     end
     drop_shown()
   end
-  if is_edit and is_inserting() and vim.fn.reg_executing() == '' then
+  if is_edit and vim.fn.reg_executing() == '' then
     ask(0)
   end
 end
