@@ -13,7 +13,7 @@ function M.on_started(client)
   vim.lsp.inline_completion.enable(true, { client_id = client.id })
 end
 
---- Accept a part of the item. What was typed since it was asked for is counted into it: Neovim 0.12.0 left it standing.
+--- Accept a part of the item. What was typed since it was asked for is counted into it: Neovim 0.12.4 leaves it.
 ---@param part fun(text: string): string
 ---@return boolean
 function M.accept(part)
