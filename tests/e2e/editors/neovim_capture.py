@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -26,6 +27,7 @@ _SAMPLE: Final = ROOT / "completiond" / "demo" / "files" / "inventory.py"
 _INIT: Final = """
 vim.o.number, vim.o.termguicolors, vim.o.showmode, vim.o.ruler = true, true, false, false
 vim.o.scrolloff, vim.o.swapfile = 8, false -- lines below the cursor are free for ghost text
+vim.cmd.highlight('Normal guibg=NONE')
 vim.o.statusline = " %f %=%{v:lua.require'completiond'.status()} "
 vim.api.nvim_create_autocmd('User', { pattern = 'CompletiondStatus', command = 'redrawstatus' })
 """
@@ -51,10 +53,10 @@ class Terminal:
         """What is on the screen."""
         return self._tmux("capture-pane", "-p", *(["-e"] if colours else []))
 
-    def until(self, text: str, times: int = 1) -> None:
-        """Wait until a text is that often on the screen."""
+    def until(self, text: str) -> None:
+        """Wait until a text is on the screen."""
         deadline_s = time.monotonic() + TIMEOUT_S
-        while self.screen().count(text) < times:
+        while text not in self.screen():
             if time.monotonic() > deadline_s:
                 raise TimeoutError(f"no {text!r} on the screen:\n{self.screen()}")
             time.sleep(0.02)
@@ -78,17 +80,23 @@ def capture(target: Path) -> None:
         terminal = Terminal(folder, f"cd {shlex.quote(name)} && exec {shlex.join(start)}", env)
         try:
             terminal.until("completiond ready")
-            terminal.keys(":/^def withdraw/,$s/stock\\>/stock_by_name/g | noh", "Enter", "G", "z", "t", "o", "Enter")
+            terminal.keys(
+                ":silent /^def withdraw/,$s/stock\\>/stock_by_name/g | noh", "Enter", "G", "z", "t", "o", "Enter", "C-u"
+            )
             terminal.keys("def deposit(stock_by_name: dict[str, int], name: str, quantity: int) -> None:", "Enter")
-            terminal.until("raise KeyError", times=2)
+            terminal.until("Deposit")
             terminal.until("completiond ready")
             screen = terminal.screen(colours=True)
         finally:
             terminal.close()
             kill_daemon(replace(Paths.from_environment(), runtime_dir=folder / "runtime"))
-    console = Console(record=True, width=_COLUMNS, file=open(os.devnull, "w"), force_terminal=True)  # noqa: PTH123, SIM115
-    console.print(Text.from_ansi(screen), end="")
-    console.save_svg(str(target), title="Neovim")
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123
+        console = Console(record=True, width=_COLUMNS, file=nowhere, force_terminal=True)
+        console.print(Text.from_ansi(screen), end="")
+        drawing = console.export_svg(title="Neovim")
+    # Without the fonts that it would fetch from elsewhere.
+    drawing = re.sub(r"@font-face \{.*?\}\s*", "", drawing, flags=re.DOTALL)
+    target.write_text(re.sub(r"<!-- Generated .*?-->", "", drawing), encoding="utf-8")
 
 
 if __name__ == "__main__":
