@@ -25,6 +25,8 @@ _TYPED: Final = (
     "known = sorted(items, key=lambda one: (one.unit_price, one.name))\n"
     "return known[0] if known else None\n"
 )
+_MAX_ASKED: Final = 25
+"""Keys whose answers are waited for."""
 _PAUSE_S: Final = 0.15
 """Between two keys, once the answer to the one before is there: what somebody takes who types."""
 
@@ -60,6 +62,8 @@ def measure(editor: Neovim, paths: Paths) -> None:
             rows["around"].append(answered_ms - newest["took_ms"])
             if shown_ms is not None:
                 rows["first"].append(shown_ms)
+            if len(rows["whole"]) == _MAX_ASKED:
+                break
         time.sleep(_PAUSE_S)
     _print("typed along: from key to ghost text drawn anew", rows["along"])
     _print("asked: from key to the first ghost text", rows["first"])
