@@ -2,6 +2,7 @@
 
 hash.py    a digest of the prefix, a colon, a digest of the suffix, in two chunks
 slow.py    ``slow``, one character each 50 ms
+say.py     what the first line says as a JSON string, one character a chunk
 hang.py    never answers, until cancelled or superseded
 empty.py   nothing
 crash.py   an exception whose message quotes the prefix
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -198,6 +200,8 @@ def _script(request: CompletionRequest) -> list[tuple[float | None, str]]:
         return [(0, digest(request.prefix)), (0, ":" + digest(request.suffix))]
     if name == "slow.py":
         return [(SLOW_CHARACTER_S, character) for character in "slow"]
+    if name == "say.py":
+        return [(0, character) for character in json.loads(request.prefix.partition("\n")[0])]
     if name == "hang.py":
         return [(None, "")]
     if name == "empty.py":

@@ -14,6 +14,7 @@ from completiond.config.value import checked
 __all__ = ["layer_of_client"]
 
 _OURS = "completiond"
+LSP_ITEMS = "lsp_items"
 
 
 def layer_of_client(options: Any, where: str, before: Layer = EMPTY) -> Layer:
@@ -28,6 +29,8 @@ def layer_of_client(options: Any, where: str, before: Layer = EMPTY) -> Layer:
         return EMPTY
     if not isinstance(options, Mapping):
         return Layer(before.values, (Problem(origin, "has no table of settings."),))
+    if LSP_ITEMS in options:  # not a setting (lsp/capabilities.py); editors send it with the settings all the same
+        options = {name: value for name, value in options.items() if name != LSP_ITEMS}
     return layer_of_table(options, lambda *name: origin, _allowed).keeping(before)
 
 

@@ -8,7 +8,10 @@ from typing import Any, Final, get_args
 from completiond import __version__
 from completiond.lsp.text import PositionEncoding
 
-__all__ = ["choose_position_encoding", "initialize_result"]
+__all__ = ["LSP_ITEMS", "choose_position_encoding", "initialize_result", "wants_items"]
+
+LSP_ITEMS: Final = "lsp_items"
+"""The initialization option of clients that have no inline completion. No setting: it is about what is announced."""
 
 _INCREMENTAL: Final = 2  # TextDocumentSyncKind
 
@@ -24,18 +27,29 @@ def choose_position_encoding(client_capabilities: object) -> PositionEncoding:
     return "utf-16"
 
 
-def initialize_result(encoding: PositionEncoding) -> dict[str, Any]:
+def wants_items(initialization_options: object) -> bool:
+    """Whether the client wants ordinary completion items, by its option ``LSP_ITEMS``; others get none."""
+    options = initialization_options
+    if isinstance(options, Mapping) and "completiond" in options:
+        options = options["completiond"]
+    return isinstance(options, Mapping) and options.get(LSP_ITEMS) is True
+
+
+def initialize_result(encoding: PositionEncoding, initialization_options: object = None) -> dict[str, Any]:
     """Return the answer to ``initialize`` (LSP 3.17 "InitializeResult"; 3.18 for inline completion).
 
     Inline completion is announced statically, since Neovim does not register it dynamically.
     """
+    capabilities: dict[str, Any] = {
+        "positionEncoding": encoding,
+        "textDocumentSync": {"openClose": True, "change": _INCREMENTAL},
+        "inlineCompletionProvider": {},
+        "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
+        "experimental": {"completiond": {"partialInlineCompletion": True}},
+    }
+    if wants_items(initialization_options):
+        capabilities["completionProvider"] = {}
     return {
-        "capabilities": {
-            "positionEncoding": encoding,
-            "textDocumentSync": {"openClose": True, "change": _INCREMENTAL},
-            "inlineCompletionProvider": {},
-            "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
-            "experimental": {"completiond": {"partialInlineCompletion": True}},
-        },
+        "capabilities": capabilities,
         "serverInfo": {"name": "completiond", "version": __version__},
     }

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from completiond.lsp.documents import Snapshot
     from completiond.lsp.server import CompletionServer
 
-__all__ = ["PARTIAL", "inline_completion", "takes_partial"]
+__all__ = ["PARTIAL", "inline_completion", "request_for", "takes_partial"]
 
 log = logging.getLogger(__name__)
 
@@ -76,17 +76,8 @@ async def _items(ls: CompletionServer, call: InlineCompletionCall) -> list[types
     spot = spot_of(document, call.params)
     # What is told on the way begins at the cursor; behind what the editor has selected there is only the whole.
     partial = takes_partial(ls.protocol.client_capabilities_json) and not spot.selected
-    request = CompletionRequest(
-        prefix=spot.prefix,
-        suffix=spot.suffix,
-        path=path_of(document.uri),
-        client_id=ls.client_id,
-        document_id=document.uri,
-        in_lines=not partial,  # who is told on the way needs no deadline
-        may_read_less=True,
-        language_id=document.language_id,
-        client_name=ls.client_name,
-    )
+    # Who is told needs no deadline.
+    request = request_for(ls, document, (spot.prefix, spot.suffix), in_lines=not partial)
     if partial:
         completion = await _told_on_the_way(ls, request, document, spot.range.start)
     else:
@@ -98,6 +89,26 @@ async def _items(ls: CompletionServer, call: InlineCompletionCall) -> list[types
     if call.params.context.trigger_kind is types.InlineCompletionTriggerKind.Invoked:
         completions += await ls.host.service.alternatives(request, completion)
     return [spot.item(one.text) for one in completions]
+
+
+def request_for(
+    ls: CompletionServer, document: Snapshot, sides: tuple[str, str], *, in_lines: bool
+) -> CompletionRequest:
+    """What an editor asks the service for between the two ``sides`` of a document's text; ``in_lines`` as in
+    CompletionRequest.
+    """
+    prefix, suffix = sides
+    return CompletionRequest(
+        prefix=prefix,
+        suffix=suffix,
+        path=path_of(document.uri),
+        client_id=ls.client_id,
+        document_id=document.uri,
+        in_lines=in_lines,
+        may_read_less=True,
+        language_id=document.language_id,
+        client_name=ls.client_name,
+    )
 
 
 async def _told_on_the_way(

@@ -25,7 +25,7 @@ from completiond.lsp import sync, wire
 from completiond.lsp.capabilities import choose_position_encoding, initialize_result
 from completiond.lsp.client_name import client_name
 from completiond.lsp.configuration import DID_CHANGE_CONFIGURATION, pulls_configuration
-from completiond.lsp.documents import DocumentStore, Snapshot
+from completiond.lsp.documents import DocumentStore, Position, Snapshot
 from completiond.lsp.folders import DID_CHANGE_FOLDERS, Folder, change_folders, folders_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from completiond.lsp.server import CompletionServer
 
-__all__ = ["CompletionProtocol", "InlineCompletionCall"]
+__all__ = ["CompletionProtocol", "InlineCompletionCall", "ItemsCall"]
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,22 @@ class InlineCompletionCall:
 
     params: types.InlineCompletionParams
     document: Snapshot | None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsCall:
+    """A request for completion items, as above; None: there is no such document, or no position."""
+
+    document: Snapshot | None
+    position: Position | None
+
+    @classmethod
+    def from_json(cls, params: Any, documents: DocumentStore) -> ItemsCall:
+        """Read ``CompletionParams``. What is malformed is no error: this comes with each key."""
+        match params:
+            case {"textDocument": {"uri": str() as uri}, "position": {"line": int() as line, "character": int() as at}}:
+                return cls(documents.get(uri), Position(line, at))
+        return cls(None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +145,9 @@ class CompletionProtocol(LanguageServerProtocol):
         if isinstance(params, types.InlineCompletionParams):
             self._server.host.counters.requests += 1
             params = InlineCompletionCall(params, self.documents.get(params.text_document.uri))
+        elif method_name == types.TEXT_DOCUMENT_COMPLETION:
+            self._server.host.counters.requests += 1
+            params = ItemsCall.from_json(params, self.documents)
         super()._handle_request(msg_id, method_name, params)
 
     def _handle_notification(self, method_name: str, params: Any) -> None:
@@ -171,10 +190,11 @@ class CompletionProtocol(LanguageServerProtocol):
         self.client_capabilities_json = capabilities if isinstance(capabilities, dict) else {}
         self.documents = DocumentStore(choose_position_encoding(capabilities))
         self._server.on_client(client_name(params))
+        options = params.get("initializationOptions") if isinstance(params, dict) else None
         if isinstance(params, dict):
-            self._server.on_settings("initializationOptions", params.get("initializationOptions"))
+            self._server.on_settings("initializationOptions", options)
         self._set_folders(folders_of(params))
-        return initialize_result(self.documents.encoding)
+        return initialize_result(self.documents.encoding, options)
 
     def _set_folders(self, folders: list[Folder]) -> None:
         self._folders = folders

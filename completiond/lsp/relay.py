@@ -18,7 +18,12 @@ from completiond.lsp.stderr import warn
 
 __all__ = ["Relay"]
 
-_INLINE_COMPLETION: Final = "textDocument/inlineCompletion"
+_NOTHING: Final[dict[str, Any]] = {
+    "textDocument/inlineCompletion": {"items": []},
+    "textDocument/completion": {"isIncomplete": True, "items": []},
+}
+"""What is answered where there is no daemon, since an error would be a popup at each key."""
+
 _STOPPING: Final = "$/completiond/stopping"
 _INITIALIZE_ID: Final = "completiond shim: initialize"
 
@@ -100,15 +105,15 @@ class Relay:
             if self._send_to_daemon is not None:
                 self._pending[message_id] = method
                 self._pass_to_daemon(body)
-            elif method == _INLINE_COMPLETION:
-                self._answer(message_id, {"items": []})
+            elif method in _NOTHING:
+                self._answer(message_id, _NOTHING[method])
             else:
                 self._waiting[message_id] = body
 
     def _initialize(self, message_id: _Id, params: Any) -> None:
         params = params if isinstance(params, dict) else {}
         encoding = choose_position_encoding(params.get("capabilities"))
-        self._answer(message_id, initialize_result(encoding))
+        self._answer(message_id, initialize_result(encoding, params.get("initializationOptions")))
         self._documents = DocumentStore(encoding)
         self._initialize_params, self._initialize_seen = params, True
         pid = params.get("processId")
@@ -210,7 +215,7 @@ class Relay:
         """The daemon has gone: end what it leaves open."""
         self._send_to_daemon = None
         for message_id, method in self._pending.items():
-            if method == _INLINE_COMPLETION:
+            if method in _NOTHING:
                 self._answer(message_id, None)
             else:
                 self._fail(message_id, _REQUEST_FAILED, "The completion daemon ended before it answered.")

@@ -18,6 +18,7 @@ from completiond.lsp import extensions
 from completiond.lsp.documents import Snapshot
 from completiond.lsp.host import Host
 from completiond.lsp.inline import inline_completion
+from completiond.lsp.items import completion_items
 from completiond.lsp.line_edits import all_lines
 from completiond.lsp.loading import LoadingReport
 from completiond.lsp.protocol import CompletionProtocol
@@ -118,6 +119,7 @@ def create_server(host: Host, converter: Converter) -> CompletionServer:
     """Return the server for a new connection."""
     server = CompletionServer(host, converter)
     server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(inline_completion)
+    server.feature(types.TEXT_DOCUMENT_COMPLETION)(completion_items)
     server.feature(extensions.COMPLETE)(extensions.complete)
     server.feature(extensions.STATUS)(extensions.status)
     server.feature(extensions.STOP)(extensions.stop)

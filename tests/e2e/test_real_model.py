@@ -21,8 +21,8 @@ from completiond.errors import DaemonUnreachableError
 from completiond.lsp.inline import PARTIAL
 from completiond.paths import Paths
 from completiond.spec.drafter_names import DRAFTERS
+from tests.e2e.editors.test_language_client import language_client
 from tests.e2e.harness import EMPTY, Editor, RpcError, inline_params, kill_daemon
-from tests.e2e.test_editors import language_client
 
 pytestmark = pytest.mark.model
 

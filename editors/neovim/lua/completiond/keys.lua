@@ -1,0 +1,91 @@
+--- Default keys. They take nothing from the user: a key that is mapped already keeps its mapping, and the key that
+--- accepts hands on to the mapping it had before, or to Neovim, unless there is ghost text.
+local M = {}
+
+---@type table<string, string>
+local taken = {}
+
+---@param keys string
+---@return string
+local function raw(keys)
+  return vim.api.nvim_replace_termcodes(keys, true, true, true)
+end
+
+---@param keys string
+---@param mode string
+local function feed(keys, mode)
+  vim.api.nvim_feedkeys(keys, mode, false)
+end
+
+--- Do what a mapping would have done.
+---@param lhs string
+---@param before table As maparg() has it; empty if there was none.
+function M.fall_through(lhs, before)
+  if vim.tbl_isempty(before) then
+    return feed(raw(lhs), 'in')
+  end
+  local keys = before.rhs
+  if before.callback then
+    keys = before.callback()
+    if before.expr ~= 1 or type(keys) ~= 'string' then
+      return
+    end
+    keys = before.replace_keycodes == 1 and raw(keys) or keys
+  elseif before.expr == 1 then
+    local sid = ('<SNR>%d_'):format(before.sid or 0)
+    keys = vim.api.nvim_eval((before.rhs:gsub('<[sS][iI][dD]>', sid)))
+    keys = before.replace_keycodes == 1 and raw(keys) or keys
+  else
+    keys = raw((keys or ''):gsub('<[sS][iI][dD]>', ('<SNR>%d_'):format(before.sid or 0)))
+  end
+  -- As Vim has it, a mapping that begins with its own key does not begin again (:help recursive_mapping).
+  if before.noremap == 0 and vim.startswith(keys, raw(lhs)) then
+    feed(keys:sub(#raw(lhs) + 1), 'im')
+    return feed(raw(lhs), 'in')
+  end
+  feed(keys, before.noremap == 1 and 'in' or 'im')
+end
+
+--- Map a key, if nobody has. `action` returns whether there was something to do.
+---@param name string
+---@param lhs string|false
+---@param action fun(): boolean
+---@param hands_on boolean Whether the key goes on to what it was mapped to.
+local function map(name, lhs, action, hands_on)
+  if not lhs then
+    return
+  end
+  local before = vim.fn.maparg(lhs, 'i', false, true)
+  if before.buffer == 1 then -- not ours to take, and it hides a global one
+    before = {}
+  end
+  if before.desc and vim.startswith(before.desc, 'completiond') then
+    return
+  end
+  if not hands_on and not vim.tbl_isempty(before) then
+    taken[name] = lhs
+    return
+  end
+  vim.keymap.set('i', lhs, function()
+    if not action() then
+      M.fall_through(lhs, before)
+    end
+  end, { desc = 'completiond: ' .. name, silent = true })
+end
+
+--- Names of actions whose key was somebody else's, with the key.
+---@return table<string, string>
+function M.taken()
+  return taken
+end
+
+---@param keys completiond.Keys|false
+---@param actions table<string, fun(): boolean>
+function M.set(keys, actions)
+  taken = {}
+  for name, lhs in pairs(keys or {}) do
+    map(name, lhs, actions[name], name == 'accept')
+  end
+end
+
+return M

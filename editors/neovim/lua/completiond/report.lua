@@ -1,0 +1,86 @@
+--- What the daemon says about itself, for people.
+local server = require('completiond.server')
+local state = require('completiond.state')
+
+local M = {}
+
+local MAX_SHOWN = 8
+
+---@param lines string[]
+local function echo(lines)
+  vim.api.nvim_echo({ { table.concat(lines, '\n') } }, true, {})
+end
+
+---@param params table
+---@param on_status fun(status: table)
+local function ask(params, on_status)
+  local client = server.client(0) or server.clients()[1]
+  if not client then
+    echo({ state.text() .. ': no language server runs; :checkhealth completiond says more' })
+    return
+  end
+  server.request(client, 'completiond/status', params, function(status, err)
+    if err then
+      echo({ 'completiond: ' .. err.message })
+    else
+      on_status(status)
+    end
+  end)
+end
+
+--- Requests that nobody waited for to the end: they come with typing, and say nothing.
+local GIVEN_UP = { superseded = true, cancelled = true }
+
+--- Requests that showed nothing, newest first, one line each.
+---@param recent table[] As `completiond/status` has them.
+---@return string[]
+function M.silent(recent)
+  local lines = {}
+  for _, one in ipairs(recent) do
+    if one.characters == 0 and not GIVEN_UP[one.reason] and #lines < MAX_SHOWN then
+      local meaning = one.meaning ~= '' and one.meaning or one.reason
+      local where = ('%s:%d:%d'):format(one.document, one.line, one.column)
+      lines[#lines + 1] = ('%.0f s ago  %s  %s'):format(one.ago_s, where, meaning)
+    end
+  end
+  return lines
+end
+
+--- Print why there was nothing to show.
+function M.why()
+  ask({ why = true }, function(status)
+    local lines = M.silent(status.recent)
+    echo(#lines > 0 and lines or { 'completiond: none of the last requests was without an answer' })
+  end)
+end
+
+--- Print how the daemon is.
+function M.status()
+  ask(vim.empty_dict(), function(status)
+    local counters = status.counters
+    local lines = {
+      ('completiond %s, %s: %s on %s %s'):format(
+        status.version,
+        status.phase,
+        status.model,
+        status.device,
+        status.dtype
+      ),
+      ('%d clients, %d MB, process %d'):format(status.clients, status.rss_mb, status.pid),
+      ('%d requests: %d answered, %d empty, %d superseded, %d cancelled'):format(
+        counters.requests,
+        counters.answered,
+        counters.empty,
+        counters.superseded,
+        counters.cancelled
+      ),
+    }
+    if status.detail ~= '' and status.detail ~= status.phase then
+      table.insert(lines, 2, status.detail)
+    end
+    vim.list_extend(lines, status.problems)
+    echo(lines)
+  end)
+end
+
+return M
