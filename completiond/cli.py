@@ -11,6 +11,7 @@ from completiond.commands import bench, config, daemon, model, train, trust
 from completiond.commands.complete import complete
 from completiond.commands.demo import demo
 from completiond.commands.doctor import doctor
+from completiond.commands.page import page
 from completiond.commands.speedup import speedup
 
 __all__ = ["app", "main"]
@@ -45,6 +46,7 @@ app.command()(daemon.lsp)
 app.command()(daemon.status)
 app.command()(daemon.stop)
 app.command()(daemon.token)
+app.command()(page)
 app.command()(doctor)
 app.command()(demo)
 app.command()(speedup)
