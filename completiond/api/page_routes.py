@@ -60,8 +60,8 @@ class CompleteBody(DocumentBody):
 
 @ROUTES.get("/api/status")
 async def status(request: web.Request) -> web.Response:
-    """What ``completiond status --json --why`` prints; ``answers``: figures of the last, oldest first; ``drafter``: what
-    is set.
+    """What ``completiond status --json --why`` prints; ``answers``: figures of the last ones, oldest first;
+    ``drafter``: what is set.
     """
     api = request.app[API]
     settings = api.host.settings
@@ -76,7 +76,7 @@ async def status(request: web.Request) -> web.Response:
 
 @ROUTES.post("/api/complete")
 async def complete(request: web.Request) -> web.StreamResponse:
-    """Events: ``{"number", "text", "spans"}`` for each piece, ``{"number", "completion"}`` at the end of each answer."""
+    """Events: ``{"number", "text", "spans"}`` for each piece, ``{"number", "completion"}`` when an answer is whole."""
     body = await read_body(request, CompleteBody)
     return await stream_reply(request, _events(request, body))
 

@@ -19,7 +19,10 @@ from completiond.paths import Paths
 
 __all__ = ["page"]
 
-_ADVICE: Final = 'Set http = "127.0.0.1:0" below [api] in config.toml and run this again, or run `completiond serve --http 127.0.0.1:0`.'
+_ADVICE: Final = (
+    'Set http = "127.0.0.1:0" below [api] in config.toml and run this again, or run'
+    " `completiond serve --http 127.0.0.1:0`."
+)
 
 
 @reports_errors

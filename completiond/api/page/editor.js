@@ -56,7 +56,7 @@ export class Editor {
   /** Forget the suggestion and ask again, as after a change of the file's name. */
   anew() {
     this.dismiss();
-    this.#plan();
+    if (this.#text.value) this.#plan();
   }
 
   /** Ask again, with passes of the model, for what was drafted in each. */

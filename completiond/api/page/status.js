@@ -6,7 +6,8 @@ import { nameOf } from "/page/sources.js";
 /** Show what /api/status says. */
 export function showStatus(status) {
   const isLoading = status.phase === "loading";
-  byId("phase").textContent = phaseOf(status);
+  const phase = phaseOf(status);
+  if (byId("phase").textContent !== phase) byId("phase").textContent = phase; // else it is read out again
   byId("progress").hidden = !isLoading;
   byId("progress").value = status.progress;
   const rows = Object.entries(rowsOf(status)).filter(([, text]) => text);
