@@ -29,9 +29,7 @@ def open_browser() -> Iterator[Browser]:
     if found is None:
         pytest.fail(f"None of {', '.join(CHROMIUMS)} is on the PATH. On Debian, `apt-get install chromium` gets it.")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=found, args=list(OPTIONS), timeout=BROWSER_TIMEOUT_S * 1e3
-        )
+        browser = playwright.chromium.launch(executable_path=found, args=list(OPTIONS), timeout=BROWSER_TIMEOUT_S * 1e3)
         try:
             yield browser
         finally:

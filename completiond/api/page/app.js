@@ -6,7 +6,7 @@ import { Charts } from "/page/charts.js";
 import { byId, make } from "/page/dom.js";
 import { Editor } from "/page/editor.js";
 import { explained, figuresOf } from "/page/explain.js";
-import { SOURCES, classOf, nameOf } from "/page/sources.js";
+import { SOURCES, coloured, nameOf } from "/page/sources.js";
 import { showStatus } from "/page/status.js";
 import { followTheme } from "/page/theme.js";
 
@@ -21,7 +21,7 @@ let isLooking = false;
 takeToken();
 followTheme(byId("theme"));
 const charts = new Charts(byId("charts"));
-const legend = new Map(SOURCES.map((source) => [source, make("li", {}, make("span", { class: classOf(source) }, nameOf(source)))]));
+const legend = new Map(SOURCES.map((source) => [source, make("li", {}, coloured({ text: nameOf(source), source }))]));
 byId("legend").append(...legend.values());
 
 const editor = new Editor(byId("text"), byId("overlay"), {
@@ -30,7 +30,8 @@ const editor = new Editor(byId("text"), byId("overlay"), {
     for (const name of ["accept", "previous", "next"]) byId(name).disabled = !spans.length;
     const used = new Set(spans.map((span) => span.source));
     for (const [source, item] of legend) item.classList.toggle("used", used.has(source));
-    byId("which").textContent = answer?.choices.length > 1 ? `${answer.choice + 1} of ${answer.choices.length}` : "";
+    if (answer?.choices.length > 1) byId("which").textContent = `${answer.choice + 1} of ${answer.choices.length}`;
+    else if (!spans.length) byId("which").textContent = "";
     if (answer?.completions[answer.choice]) byId("told").textContent = `Suggestion: ${textOf(spans)}`;
     else if (!spans.length) byId("told").textContent = "";
   },
@@ -41,8 +42,9 @@ const editor = new Editor(byId("text"), byId("overlay"), {
     look();
   },
   failed: (error) => failed(error),
-  alone() {
-    byId("which").textContent = byId("told").textContent = "There is no other suggestion here.";
+  looking(text) {
+    byId("which").textContent = text;
+    if (text) byId("told").textContent = text;
   },
 });
 

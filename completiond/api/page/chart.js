@@ -43,20 +43,21 @@ export function topOf(values) {
   return [1, 2, 5, 10].map((factor) => factor * power).find((top) => top >= most);
 }
 
-/** Bars from left to right; `bars`: `{value, kind, isNew}`. */
+/** Bars, the last one to the right; `bars`: `{value, kind, isNew}`. */
 export function barMarks(bars, top, room) {
   const step = (RIGHT - LEFT) / room;
-  return bars.map(({ value, kind, isNew }, index) => {
+  return bars.map(({ value, kind, isNew }, place) => {
+    const index = room - bars.length + place;
     const y = height(value, top);
     const attributes = { x: LEFT + index * step + 0.5, y, width: Math.max(1, step - 1), height: Math.max(0.5, BOTTOM - y) };
     return draw("rect", { ...attributes, class: `bar ${kind}${isNew ? " new" : ""}` });
   });
 }
 
-/** A curve through `values`, with a point at each where there are few. */
-export function curveMarks(values, top, room, kind) {
+/** A curve through `values`, the first in place `start` of `room`, with a point at each where there are few. */
+export function curveMarks(values, top, room, kind, start = 0) {
   const step = (RIGHT - LEFT - 8) / Math.max(1, room - 1);
-  const points = values.map((value, index) => [LEFT + 4 + index * step, height(value, top)]);
+  const points = values.map((value, index) => [LEFT + 4 + (start + index) * step, height(value, top)]);
   const line = draw("polyline", { class: `curve ${kind}`, points: points.map((point) => point.join(",")).join(" ") });
   const dots = points.length > 20 ? [] : points.map(([cx, cy]) => draw("circle", { cx, cy, r: 3, class: `point ${kind}` }));
   return [line, ...dots];

@@ -56,7 +56,7 @@ export class Charts {
       rows.push(...depths.map((depth, index) => [nameOf(source), depth + 1, shares[index].toFixed(0), sum("tried", depth)]));
       parts.push(`${nameOf(source)} ${shares[0].toFixed(0)} % of ${sum("tried", 0)} first guesses`);
     }
-    const axis = { top: 100, unit: "%", left: "first guess", right: `${MAX_DEPTH}th` };
+    const axis = { top: 100, unit: "%", left: "first guess", right: `${MAX_DEPTH}th guess` };
     this.#right.show(parts.join(", ") || "no draft was checked yet", axis, marks, ["<source", "place", "% right", "checked"], rows);
   }
 
@@ -79,8 +79,8 @@ export class Charts {
     const top = topOf([most]);
     const summary = `${rss_mb.toFixed(0)} MB now, ${most.toFixed(0)} MB at most while this page is open`;
     const rows = this.#memory_mb.map((value, index) => [index + 1, value.toFixed(1)]).reverse();
-    const marks = curveMarks(this.#memory_mb, top, ROOM, "");
-    this.#memory.show(summary, { top, unit: "MB", left: "page opened", right: "now" }, marks, ["look", "MB"], rows);
+    const marks = curveMarks(this.#memory_mb, top, ROOM, "", ROOM - this.#memory_mb.length);
+    this.#memory.show(summary, { top, unit: "MB", left: "older", right: "now" }, marks, ["look", "MB"], rows);
   }
 }
 

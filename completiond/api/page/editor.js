@@ -1,8 +1,7 @@
 // The text field with a suggestion in it: when to ask, what to show, and which key does what.
 
 import { Answer, firstWord, textOf } from "/page/answer.js";
-import { make } from "/page/dom.js";
-import { classOf } from "/page/sources.js";
+import { coloured } from "/page/sources.js";
 
 const PAUSE_MS = 250;
 const NUM_CHOICES = 4;
@@ -20,7 +19,7 @@ export class Editor {
   /**
    * `handlers.ask(question, signal)` yields events; `handlers.shown(spans, answer)` is told of every change of what is
    * shown, `handlers.answered(completion, isExplained)` of each answer, `handlers.failed(error)` why there is none, and
-   * `handlers.alone()` that there is no other suggestion.
+   * `handlers.looking(text)` how the search for other suggestions goes.
    */
   constructor(text, overlay, handlers) {
     this.#text = text;
@@ -66,9 +65,14 @@ export class Editor {
 
   /** Show another suggestion, `step` further. They are asked for when the first other one is wanted. */
   async other(step) {
-    if ((this.#answer?.choices.length ?? 0) < 2) await this.#request({ count: NUM_CHOICES });
-    else this.#turn(step);
-    if (this.#answer && this.#answer.choices.length < 2) this.#handlers.alone();
+    if ((this.#answer?.choices.length ?? 0) > 1) {
+      this.#turn(step);
+      return;
+    }
+    this.#handlers.looking("Looking for others.");
+    const answer = await this.#request({ count: NUM_CHOICES });
+    if (!answer) this.#handlers.looking("");
+    else if (answer.choices.length < 2) this.#handlers.looking("There is no other suggestion here.");
   }
 
   #turn(step) {
@@ -109,22 +113,26 @@ export class Editor {
     this.#running = null;
   }
 
+  /** Ask, and show what comes; the answer if it came to its end, else null. */
   async #request({ count = 1, explain = false }) {
     this.#stop();
+    if (count === 1) this.#handlers.looking("");
     const running = (this.#running = new AbortController());
     const { before, after } = this.#place;
     const answer = new Answer(before, after);
     try {
       for await (const event of this.#handlers.ask({ prefix: before, suffix: after, count, explain }, running.signal)) {
-        if (running !== this.#running) return;
+        if (running !== this.#running) return null;
         answer.take(event);
         if (event.number === 1 && event.completion) answer.choice = 1;
         this.#answer = answer;
         this.#paint();
         if (event.completion) this.#handlers.answered(event.completion, explain);
       }
+      return answer;
     } catch (error) {
       if (running === this.#running) this.#handlers.failed(error);
+      return null;
     } finally {
       if (running === this.#running) this.#running = null;
     }
@@ -132,9 +140,8 @@ export class Editor {
 
   #paint() {
     const spans = this.#rest;
-    const pieces = spans.map((span) => make("span", { class: classOf(span.source) }, span.text));
     // A line that ends the text has a height only with something in it.
-    this.#overlay.replaceChildren(this.#beforeSelectionEnd(), ...pieces, `${this.#place.after}\u200b`);
+    this.#overlay.replaceChildren(this.#beforeSelectionEnd(), ...spans.map(coloured), `${this.#place.after}\u200b`);
     this.#handlers.shown(spans, spans.length ? this.#answer : null);
   }
 

@@ -3,6 +3,8 @@
 import { byId, make } from "/page/dom.js";
 import { nameOf } from "/page/sources.js";
 
+const GIVEN_UP = ["superseded", "cancelled"]; // as someone typed on
+
 /** Show what /api/status says. */
 export function showStatus(status) {
   const isLoading = status.phase === "loading";
@@ -12,7 +14,7 @@ export function showStatus(status) {
   byId("progress").value = status.progress;
   const rows = Object.entries(rowsOf(status)).filter(([, text]) => text);
   byId("status").replaceChildren(...rows.flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text)]));
-  const silent = status.recent.filter((one) => one.characters === 0);
+  const silent = status.recent.filter((one) => one.characters === 0 && !GIVEN_UP.includes(one.reason));
   const items = silent.map((one) => make("li", {}, `${placeOf(one)} · `, make("code", {}, one.reason), one.meaning && ` ${one.meaning}`));
   byId("silent").replaceChildren(...(items.length ? items : [make("li", {}, "none")]));
 }
