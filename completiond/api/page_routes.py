@@ -1,6 +1,6 @@
 """What the page asks for: how the daemon is, and text as it is written, with where each piece came from.
 
-These routes are the page's own and change with it; other programs use the HTTP routes of the other modules here, or docs/protocol.md.
+These routes are the page's own and change with it; other programs use those of the other modules here.
 """
 
 from __future__ import annotations
