@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 __all__ = ["BROWSER_TIMEOUT_S", "open_browser"]
 
-BROWSER_TIMEOUT_S: Final = 120.0
+BROWSER_TIMEOUT_S: Final = 90.0
 """For what takes milliseconds, or seconds while the model loads, when nothing else runs on the machine."""
 CHROMIUMS: Final = ("chromium", "chromium-browser", "google-chrome")
 # Without a sandbox, which asks for rights that containers do not have; and it looks nothing up on its own.

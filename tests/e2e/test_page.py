@@ -60,20 +60,19 @@ def here(browser: Browser, address: str) -> Iterator[Visit]:
 
 def test_a_suggestion_is_coloured_explained_and_accepted(here: Visit) -> None:
     expect(here.page).to_have_url(re.compile(r"^http://127\.0\.0\.1:\d+/$"), timeout=BROWSER_TIMEOUT_S * 1e3)
-    assert here.numbers("Time between tokens") == []
-
+    titles = ("Time between tokens", "Time to the first token", "What was not read again")
+    before = {title: here.numbers(title) for title in titles}
     here.write(BEGUN)
     suggestion = here.wait_for_whole()
     assert suggestion.startswith(" or height < 0:\n        raise ValueError(")
-    assert {source for source, _ in here.spans} > {"model", "ngram"} - {"model"}
+    assert {source for source, _ in here.spans} >= {"model", "ngram"}
     colours = {
         source: here.page.locator(f"#overlay .from-{source}").first.evaluate("one => getComputedStyle(one).color")
         for source, _ in here.spans
     }
     assert len(set(colours.values())) == len(colours), "each source has its colour"
     assert here.page.locator("#legend .used").count() == len(colours)
-    for title in ("Time between tokens", "Time to the first token", "What was not read again"):
-        here.wait_for(lambda title=title: here.numbers(title), f"a number in {title}")  # type: ignore[misc]
+    here.wait_for(lambda: all(here.numbers(title) != before[title] for title in titles), "a bar more in each chart")
     assert here.numbers("Right guesses, by place in the draft")[0][0] == "dictionary"
     assert here.numbers("Memory of the daemon")
 
@@ -89,21 +88,23 @@ def test_a_suggestion_is_coloured_explained_and_accepted(here: Visit) -> None:
     here.press("Tab")
     here.wait_for(lambda: here.text == BEGUN + suggestion, "all of it in the text")
     here.press("Control+z")
-    here.wait_for(lambda: here.text == f"{BEGUN} or", "one step back")
+    here.wait_for(lambda: here.text in (BEGUN, f"{BEGUN} or"), "the text from before")
+    assert here.wait_for_whole() in (suggestion, suggestion.removeprefix(" or"))
     here.wait_for(lambda: any(row[1] == "kept" for row in here.numbers("Time to the first token")), "a kept answer")
 
 
 def test_keys_without_a_suggestion_and_those_that_end_one(here: Visit) -> None:
     here.write(SHORT)
-    assert here.wait_for_whole() == "first + second"
+    whole = here.wait_for_whole()
+    assert whole.startswith("first")
     here.press("Escape")
     assert here.suggestion == ""
     here.page.wait_for_timeout(1000)
     assert here.suggestion == "", "until something changes"
     here.page.keyboard.type("f")
-    assert here.wait_for_whole() == "irst + second"
+    assert here.wait_for_whole() == whole.removeprefix("f")
     here.page.keyboard.type("irst")
-    assert here.wait_for_whole() == " + second", "what is typed as suggested leaves the rest"
+    assert here.wait_for_whole() == whole.removeprefix("first"), "what is typed as suggested leaves the rest"
     here.press("Escape")
     here.press("Enter")
     assert here.text == f"{SHORT}first\n    ", "a new line begins where the last one did"
@@ -131,23 +132,24 @@ def test_other_suggestions(here: Visit) -> None:
 
 def test_what_looks_like_html_is_text(here: Visit) -> None:
     here.page.fill("#path", f"{SCRIPT}.env/.env")
-    here.write(f"# {SCRIPT}\nx = ")
+    here.write(f"# {SCRIPT}\n{SHORT}")
     expect(here.page.locator("#figures")).to_contain_text("excluded", timeout=BROWSER_TIMEOUT_S * 1e3)
-    here.page.fill("#path", f"a {SCRIPT.replace('/', '')}.env")
+    here.page.fill("#path", f"{SCRIPT.replace('/', '')}.pem")
     here.page.press("#path", "Enter")
+    expect(here.page.locator("#silent")).to_contain_text("<img src=x", timeout=30_000)
     here.page.fill("#path", "b.py")
     here.page.press("#path", "Enter")
     here.wait_for(lambda: here.suggestion, "a suggestion")
-    assert here.page.inner_text("#overlay").startswith(f"# {SCRIPT}\nx = ")
+    assert here.page.inner_text("#overlay").startswith(f"# {SCRIPT}\n{SHORT}")
     assert here.page.title() == "completiond"
     assert here.page.locator("main img, main script").count() == 0
 
 
 def test_why_nothing_is_shown(here: Visit) -> None:
-    here.page.fill("#path", "settings/.env")
+    here.page.fill("#path", "quietplace/.env")
     here.write("TOTAL=")
     expect(here.page.locator("#silent")).to_contain_text("looks like one that holds secrets", timeout=30_000)
-    assert "settings" not in here.page.inner_text("#silent"), "of a path, its last part"
+    assert "quietplace" not in here.page.inner_text("#silent"), "of a path, its last part"
     assert "TOTAL" not in here.page.inner_text("#silent")
 
 

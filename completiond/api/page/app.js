@@ -17,6 +17,7 @@ const page = crypto.randomUUID();
 let path = byId("path").value;
 let timer = 0;
 let isLooking = false;
+let isStale = false; // something has happened since the question that is on its way
 
 takeToken();
 followTheme(byId("theme"));
@@ -78,6 +79,7 @@ function begin() {
 /** Ask how the daemon is, and again after a while. */
 async function look() {
   clearTimeout(timer);
+  isStale = isLooking;
   if (isLooking || document.hidden) return;
   isLooking = true;
   let wait_ms = LOOK_MS;
@@ -90,11 +92,11 @@ async function look() {
     if (status.phase === "ready" && byId("problem").dataset.status === "503") editor.anew();
   } catch (error) {
     failed(error);
-    if (error.status === 401) return; // not again before there is another token
+    if (error.status === 401 && !isStale) return; // not again before there is another token
   } finally {
     isLooking = false;
   }
-  timer = setTimeout(look, wait_ms);
+  timer = setTimeout(look, isStale ? 0 : wait_ms);
 }
 
 function failed(error) {

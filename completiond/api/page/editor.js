@@ -167,7 +167,7 @@ export class Editor {
     const isControl = event.ctrlKey && !event.altKey && !event.metaKey && !event.shiftKey;
     let does = null;
     if (isPlain && event.key === "Tab" && has) does = () => this.accept();
-    else if (isPlain && event.key === "Escape" && (has || this.#running)) does = () => this.dismiss();
+    else if (isPlain && event.key === "Escape") does = () => this.dismiss();
     else if (isPlain && event.key === "Enter") does = () => this.#insert(`\n${this.#margin()}`);
     else if (isControl && event.key === "ArrowRight" && has) does = () => this.accept(true);
     else if (isControl && event.key.toLowerCase() === "i") does = () => this.explain();
