@@ -12,6 +12,7 @@ from completiond.commands.complete import complete
 from completiond.commands.demo import demo
 from completiond.commands.doctor import doctor
 from completiond.commands.logs import logs
+from completiond.commands.page import page
 from completiond.commands.speedup import speedup
 from completiond.commands.top import top
 
@@ -49,6 +50,7 @@ app.command()(top)
 app.command()(logs)
 app.command()(daemon.stop)
 app.command()(daemon.token)
+app.command()(page)
 app.command()(doctor)
 app.command()(demo)
 app.command()(speedup)

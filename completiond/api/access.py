@@ -12,12 +12,13 @@ from typing import Final
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
+from completiond.api.page_files import PAGE_PATHS
 from completiond.api.replies import error_reply
 from completiond.config.http_address import HttpAddress
 
 __all__ = ["OPEN_PATHS", "access_middleware"]
 
-OPEN_PATHS: Final = frozenset({"/health", "/v1/health"})
+OPEN_PATHS: Final = frozenset({"/health", "/v1/health"}) | PAGE_PATHS
 """What is told to anyone on this machine."""
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from completiond.api import about, fim, llama, openai, tabby, tokens
+from completiond.api import about, fim, llama, openai, page_files, page_routes, tabby, tokens
 from completiond.api.body import BodyError
 from completiond.api.context import API, ApiContext
 from completiond.api.replies import error_reply, json_reply, reply_to
@@ -28,7 +28,7 @@ def make_app(api: ApiContext, *first: Middleware) -> web.Application:
     app = web.Application(middlewares=[*first, _errors], client_max_size=MAX_BODY_BYTES)
     app[API] = api
     # Further families of routes: a module with ROUTES, and its line here.
-    for family in (about, openai, fim, llama, tabby, tokens):
+    for family in (about, openai, fim, llama, tabby, tokens, page_files, page_routes):
         app.add_routes(family.ROUTES)
     return app
 

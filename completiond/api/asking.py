@@ -27,7 +27,11 @@ def client_name(request: web.Request) -> str:
 
 
 def question(request: web.Request, asked: CompletionRequest) -> CompletionRequest:
-    """``asked`` by an HTTP client: it takes no other's place, and the same question has the same answer."""
+    """``asked`` by an HTTP client: it takes no other's place, and the same question has the same answer. Not so the
+    page, which says who it is: it asks as an editor does.
+    """
+    if asked.client_id:
+        return asked
     return replace(asked, client_id=CLIENT_ID, document_id=CLIENT_ID, is_exact=True, client_name=client_name(request))
 
 

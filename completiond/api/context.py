@@ -7,6 +7,7 @@ from typing import Final
 
 from aiohttp import web
 
+from completiond.api.last_answers import LastAnswers
 from completiond.api.metrics import Metrics
 from completiond.complete.service_protocol import Service
 from completiond.lsp.host import Host
@@ -22,6 +23,7 @@ class ApiContext:
 
     host: Host
     metrics: Metrics
+    last_answers: LastAnswers
     started_s: int
     num_running: int = 0
 

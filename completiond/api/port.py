@@ -76,10 +76,11 @@ async def open_http(host: Host, port: Port | None) -> HttpServer:
     from completiond.api.access import access_middleware
     from completiond.api.app import make_app
     from completiond.api.context import ApiContext
+    from completiond.api.last_answers import LastAnswers
     from completiond.api.metrics import Metrics
     from completiond.api.server import HttpServer
 
-    api = ApiContext(host, Metrics(host.service), int(time.time()))
+    api = ApiContext(host, Metrics(host.service), LastAnswers(host.service), int(time.time()))
     server = HttpServer(make_app(api))
     await server.start()
     if port is not None:
