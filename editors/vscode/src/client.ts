@@ -7,7 +7,6 @@ import {
   CloseAction,
   type ClientCapabilities,
   DidChangeConfigurationNotification,
-  type DocumentSelector,
   ErrorAction,
   type FeatureState,
   InlineCompletionRequest,
@@ -96,7 +95,7 @@ export function createClient(parts: Parts): LanguageClient {
     // Not in a folder of the workspace, where the program might find files that are somebody else's.
     { command: parts.program, args: ["lsp"], options: { cwd: homedir() } },
     {
-      documentSelector: SELECTOR as DocumentSelector,
+      documentSelector: SELECTOR,
       outputChannel: output,
       initializationOptions: { [SECTION]: settings.toSend },
       initializationFailedHandler: () => false,

@@ -1,11 +1,9 @@
 // The documents that are completed.
 
-import type { DocumentFilter } from "vscode-languageclient/node";
-
 /** Schemes of texts that somebody edits: files, new ones, cells of notebooks, and files that are not on a disk. */
 const SCHEMES = ["file", "untitled", "vscode-notebook-cell", "vscode-vfs"] as const;
 
-export const SELECTOR: DocumentFilter[] = SCHEMES.map((scheme) => ({ scheme }));
+export const SELECTOR = SCHEMES.map((scheme) => ({ scheme }));
 
 /** Whether a document is one of those. */
 export function isOurs(document: { readonly uri: { readonly scheme: string } }): boolean {

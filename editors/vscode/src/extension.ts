@@ -34,18 +34,14 @@ export function activate(context: vscode.ExtensionContext): void {
       settings,
       isStreaming: settings.isStreaming,
       provideInlineCompletionItems: (document, position, inline, token, next) => {
-        if (notAskedFor(document) !== "") {
-          return null;
-        }
-        return stream === undefined
-          ? next(document, position, inline, token)
-          : stream.provide(document, position, inline, token);
+        const isAnswered = stream !== undefined; // by the provider that the stream registers
+        return isAnswered || notAskedFor(document) !== "" ? null : next(document, position, inline, token);
       },
     }),
     (client) => {
       stream?.dispose();
       stream = settings.isStreaming
-        ? new Stream(client, {
+        ? new Stream(client, (document) => notAskedFor(document) === "", {
             onWorking: (isWorking) => (bar.working = isWorking),
             onFailure: (error) => {
               output.error(`No completion: ${messageOf(error)}`);

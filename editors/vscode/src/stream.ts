@@ -9,6 +9,7 @@ import {
   ResponseError,
 } from "vscode-languageclient/node";
 
+import { SELECTOR } from "./documents";
 import { mayShowMore, type Shown, type View, waitMs } from "./pure/pace";
 import { Suggestion } from "./pure/suggestion";
 
@@ -33,21 +34,34 @@ export interface Listener {
   onTimes(firstMs: number, wholeMs: number, characters: number): void;
 }
 
-/** Asks one client, and shows at most one suggestion at a time: that of the place where the user is. */
-export class Stream implements vscode.Disposable {
+/**
+ * Asks one client, and shows at most one suggestion at a time: that of the place where the user is.
+ *
+ * VS Code has no way to say that a suggestion has grown. It asks again when it is told to, but not a provider that it
+ * has asked for the same place and version; so each time the provider is registered anew. What is shown stays on the
+ * screen until the answer is there.
+ */
+export class Stream implements vscode.Disposable, vscode.InlineCompletionItemProvider {
+  private registration: vscode.Disposable;
   private current: Suggestion | undefined;
   private cancel: vscode.CancellationTokenSource | undefined;
   private shown: Shown | undefined;
   private shownMs = 0;
   private timer: NodeJS.Timeout | undefined;
-  /** Whether the next call of `provide` is due to our own command, which old versions call the user's. */
+  /** Whether the next call of the provider is due to our own command, which old versions call the user's. */
   private isOurCommand = false;
   private readonly subscriptions: vscode.Disposable[];
 
+  /** Whether that has been told to VS Code. */
+  private isGrowing = false;
+
+  /** `mayAsk`: whether suggestions are wanted in a document. */
   constructor(
     private readonly client: LanguageClient,
+    private readonly mayAsk: (document: vscode.TextDocument) => boolean,
     private readonly listener: Listener,
   ) {
+    this.registration = this.register();
     this.subscriptions = [
       client.onNotification(PARTIAL, (partial) => this.onPartial(partial)),
       vscode.workspace.onDidChangeTextDocument((event) => this.onChange(event)),
@@ -62,12 +76,15 @@ export class Stream implements vscode.Disposable {
   }
 
   /** What VS Code asks for at each key. */
-  async provide(
+  async provideInlineCompletionItems(
     document: vscode.TextDocument,
     position: vscode.Position,
     context: vscode.InlineCompletionContext,
     token: vscode.CancellationToken,
   ): Promise<vscode.InlineCompletionItem[] | null> {
+    if (!this.mayAsk(document)) {
+      return null;
+    }
     const invoked = context.triggerKind === vscode.InlineCompletionTriggerKind.Invoke && !this.isOurCommand;
     this.isOurCommand = false;
     const uri = document.uri.toString();
@@ -105,9 +122,16 @@ export class Stream implements vscode.Disposable {
 
   dispose(): void {
     this.drop();
+    this.registration.dispose();
     for (const one of this.subscriptions) {
       one.dispose();
     }
+  }
+
+  private register(): vscode.Disposable {
+    return vscode.languages.registerInlineCompletionItemProvider(SELECTOR, {
+      provideInlineCompletionItems: (...asked) => this.provideInlineCompletionItems(...asked),
+    });
   }
 
   private ask(
@@ -203,6 +227,9 @@ export class Stream implements vscode.Disposable {
     const delayMs = waitMs(this.shownMs, Date.now(), SHOW_EVERY_MS);
     this.timer = setTimeout(() => {
       if (current === this.current && mayShowMore(current, this.shown, view())) {
+        const before = this.registration;
+        this.registration = this.register();
+        before.dispose();
         this.isOurCommand = true;
         const command = "editor.action.inlineSuggest.trigger";
         void vscode.commands.executeCommand(command, { explicit: false, providerId: PROVIDER }).then(
@@ -245,8 +272,6 @@ export class Stream implements vscode.Disposable {
     this.cancel = undefined;
     this.tellWhetherGrowing();
   }
-
-  private isGrowing = false;
 
   /** A context key: only then is Escape ours, since VS Code's own would not keep the rest from being shown. */
   private tellWhetherGrowing(): void {

@@ -1,0 +1,167 @@
+"""A person at VS Code: keys go in, ghost text and saved files come out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+from playwright.sync_api import Page, sync_playwright
+
+from tests.e2e.editors.vscode_install import VSCodeTools
+
+__all__ = ["TIMEOUT_S", "VSCode", "open_vscode"]
+
+TIMEOUT_S: Final = 180.0
+"""For what takes milliseconds, or seconds while the model loads, when nothing else runs on the machine."""
+KEY_MS: Final = 60
+T = TypeVar("T")
+
+BROWSER: Final = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+)
+
+GHOST: Final = """() => {
+  const editor = document.querySelector('.editor-group-container.active .monaco-editor');
+  if (!editor) return '';
+  const text = (node) => node.textContent.replaceAll('\\u00a0', ' ').replaceAll('\\u200b', '');
+  const inline = [...editor.querySelectorAll('.view-lines .ghost-text-decoration, .view-lines .ghost-text')];
+  const first = inline.filter((node) => !node.parentElement.closest('.ghost-text')).map(text).join('');
+  const below = [...editor.querySelectorAll('.suggest-preview-text .view-line')];
+  below.sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top));
+  return [first, ...below.map(text)].join('\\n');
+}"""
+"""The ghost text in the active editor: what is in the cursor's line, and whole lines below it."""
+
+WATCH: Final = """() => {
+  const ghost = %s;
+  window.cdSeen = [];
+  window.cdWatching = (window.cdWatching ?? 0) + 1;
+  const mine = window.cdWatching;
+  const look = () => {
+    if (mine !== window.cdWatching) return;
+    const text = ghost();
+    const last = window.cdSeen.at(-1);
+    if (!last || last.text !== text) window.cdSeen.push({ ms: performance.now(), text });
+    requestAnimationFrame(look);
+  };
+  look();
+}""" % GHOST
+"""From now on, note each ghost text, frame by frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A ghost text, from ``ms`` on; empty: none."""
+
+    ms: float
+    text: str
+
+
+class VSCode:
+    """One window with one folder."""
+
+    def __init__(self, page: Page, folder: Path) -> None:
+        self.page = page
+        self.folder = folder
+
+    def open(self, name: str, line: int, column: int) -> None:
+        """Open a file of the folder and put the cursor there; both from 1, the column in UTF-16 units."""
+        self.page.keyboard.press("Control+p")
+        self.page.wait_for_selector(".quick-input-widget:not([style*='display: none']) input")
+        self.page.keyboard.insert_text(f"{name}:{line}:{column}")
+        self.page.wait_for_selector(f".quick-input-list .monaco-list-row.focused[aria-label*='{name}']")
+        self.page.keyboard.press("Enter")
+        self.page.wait_for_selector(f".tab.active[data-resource-name='{name}']")
+        self.wait_for(lambda: f"Ln {line}, Col {column}" in self.status_text() or None, "the cursor")
+
+    def status_text(self) -> str:
+        """All that the status bar says."""
+        return str(self.page.inner_text(".statusbar"))
+
+    def type(self, text: str) -> None:
+        """Press the keys for ``text`` as a person does."""
+        self.page.keyboard.type(text, delay=KEY_MS)
+
+    def press(self, key: str) -> None:
+        """Press one key, or several at once: ``Control+s``."""
+        self.page.keyboard.press(key)
+
+    @property
+    def ghost(self) -> str:
+        """The ghost text on the screen; empty: none."""
+        return str(self.page.evaluate(GHOST))
+
+    def wait_for_ghost(self, fits: Callable[[str], bool] = bool) -> str:
+        """Wait until there is ghost text that ``fits``, and return it."""
+        return self.wait_for(lambda: text if (text := self.ghost) and fits(text) else None, "ghost text")
+
+    def wait_for_no_ghost(self) -> None:
+        """Wait until there is none."""
+        self.wait_for(lambda: True if not self.ghost else None, "no ghost text")
+
+    def watch(self) -> None:
+        """Begin to note every ghost text."""
+        self.page.evaluate(WATCH)
+
+    @property
+    def seen(self) -> list[Seen]:
+        """Each ghost text since ``watch``, in the order they came."""
+        return [Seen(one["ms"], one["text"]) for one in self.page.evaluate("() => window.cdSeen")]
+
+    def saved(self, name: str, expected: Callable[[str], bool]) -> str:
+        """Save the active file, wait until what is on the disk is ``expected``, and return it."""
+        self.press("Control+s")
+        path = self.folder / name
+
+        def text() -> str | None:
+            found = path.read_text(encoding="utf-8")
+            return found if expected(found) else None
+
+        return self.wait_for(text, f"the text in {name}, which is now:\n{path.read_text(encoding='utf-8')}")
+
+    def run(self, title: str) -> None:
+        """Run a command by its title."""
+        self.press("F1")
+        self.page.wait_for_selector(".quick-input-widget:not([style*='display: none']) input")
+        self.page.keyboard.insert_text(title)
+        self.page.wait_for_selector(f".quick-input-list .monaco-list-row.focused[aria-label*='{title}']")
+        self.press("Enter")
+
+    def wait_for(self, look: Callable[[], T | None], what: str) -> T:
+        """Look again and again until there is something. Raises AssertionError that says ``what`` did not come."""
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while time.monotonic() < deadline_s:
+            if (found := look()) is not None:
+                return found
+            self.page.wait_for_timeout(20)
+        raise AssertionError(f"There was never {what}. Status bar: {self.status_text()!r}; ghost text: {self.ghost!r}")
+
+
+@contextmanager
+def open_vscode(tools: VSCodeTools, url: str, folder: Path, failure: Path) -> Iterator[VSCode]:
+    """Open a folder in a browser, and wait for the workbench. If anything fails, a picture of it is left there."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=tools.chromium, args=list(BROWSER), timeout=TIMEOUT_S * 1e3)
+        try:
+            page = browser.new_page(viewport={"width": 1100, "height": 640})
+            page.set_default_timeout(TIMEOUT_S * 1e3)
+            page.goto(f"{url}/?folder={folder}", wait_until="domcontentloaded")
+            page.wait_for_selector(".monaco-workbench .explorer-folders-view .monaco-list-row")
+            try:
+                yield VSCode(page, folder)
+            except BaseException:
+                page.screenshot(path=failure)
+                raise
+        finally:
+            browser.close()
