@@ -112,8 +112,7 @@ export function createClient(parts: Parts): LanguageClient {
           parts.onProgress(progress);
         },
         workspace: {
-          configuration: (params) =>
-            params.items.map((item) => (item.section === SECTION ? settings.toSend : null)),
+          configuration: (params) => params.items.map((item) => (item.section === SECTION ? settings.toSend : null)),
           didChangeConfiguration: async () => {
             await client.sendNotification(DidChangeConfigurationNotification.type, {
               settings: { [SECTION]: settings.toSend },

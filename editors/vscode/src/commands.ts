@@ -6,7 +6,7 @@ import type { Locator } from "./locate";
 import { pickModel } from "./models";
 import type { Pages } from "./pages";
 import { toggled, whyNotAsked } from "./pure/gate";
-import { statusPage, whyPage } from "./pure/status";
+import { type Status, statusPage, whyPage } from "./pure/status";
 import { messageOf, type Server } from "./server";
 import type { Settings } from "./settings";
 
@@ -128,29 +128,27 @@ async function why(world: World): Promise<void> {
   if (document === undefined) {
     throw new Error("Open the file in question, and ask again.");
   }
-  const found = await statusOrReason(world, true);
+  const found = await statusOrPage(world);
   const notAsked = whyNotAsked(world.settings.switches, document.languageId, document.uri.toString());
-  const question = { file: document.uri.path, notAsked, client: vscode.env.appName };
+  const question = { file: document.uri.path, notAsked };
   await world.pages.show("why", typeof found === "string" ? found : whyPage(found, question));
 }
 
 async function status(world: World): Promise<void> {
-  const found = await statusOrReason(world, true);
+  const found = await statusOrPage(world);
   await world.pages.show("status", typeof found === "string" ? found : statusPage(found, world.server.program));
 }
 
-/** The server's status, or in words why there is none. */
-async function statusOrReason({ server, locator }: World, why: boolean): ReturnType<typeof statusNow> {
-  return statusNow(server, locator, why);
-}
-
-async function statusNow(server: Server, locator: Locator, why: boolean) {
-  const found = await server.status(why);
+/** The server's status with its last requests, or a page that says why there is none. */
+async function statusOrPage({ server, locator }: World): Promise<Status | string> {
+  const found = await server.status(true);
   if (found !== undefined) {
     return found;
   }
   if (server.program === "") {
-    return `# completiond is not running\n\n${(await locator.find()) === undefined ? locator.missing : "It starts with the first file that is opened."}\n`;
+    const isThere = (await locator.find()) !== undefined;
+    const reason = isThere ? "It starts with the first file that is opened." : locator.missing;
+    return `# completiond is not running\n\n${reason}\n`;
   }
   return "# completiond is not running\n\nThe log says why: the command “completiond: Show the log”.\n";
 }

@@ -174,7 +174,8 @@ export class Server implements vscode.Disposable {
   private async tellOfFailures(): Promise<void> {
     const log = "Show the log";
     const restart = "Restart now";
-    const text = "completiond: the language server keeps ending. `completiond doctor` in a terminal looks for the cause.";
+    const text =
+      "completiond: the language server keeps ending. `completiond doctor` in a terminal looks for the cause.";
     const chosen = await vscode.window.showErrorMessage(text, log, restart);
     if (chosen === log) {
       this.output.show();

@@ -60,10 +60,6 @@ export class Settings {
 
   /** What the server is told. */
   get toSend(): Table {
-    return settingsToSend(
-      this.names,
-      (name) => this.configuration.inspect(name),
-      vscode.workspace.isTrusted,
-    );
+    return settingsToSend(this.names, (name) => this.configuration.inspect(name), vscode.workspace.isTrusted);
   }
 }

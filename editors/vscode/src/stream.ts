@@ -188,16 +188,15 @@ export class Stream implements vscode.Disposable, vscode.InlineCompletionItemPro
   private onPartial(partial: Partial): void {
     const { uri, version } = partial.textDocument;
     const ours = this.client.protocol2CodeConverter.asUri(uri).toString();
-    if (this.current?.isAbout({ uri: ours, version, position: partial.position }) === true) {
-      if (this.current.grow(partial.insertText)) {
-        this.showMore();
-      }
+    const { current } = this;
+    if (current?.isAbout({ uri: ours, version, position: partial.position }) && current.grow(partial.insertText)) {
+      this.showMore();
     }
   }
 
   private onChange(event: vscode.TextDocumentChangeEvent): void {
     const current = this.current;
-    if (current === undefined || event.document.uri.toString() !== current.asked.uri) {
+    if (event.document.uri.toString() !== current?.asked.uri) {
       return;
     }
     const changes = event.contentChanges.map((change) => ({

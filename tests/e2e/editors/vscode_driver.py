@@ -15,7 +15,7 @@ from tests.e2e.editors.vscode_install import VSCodeTools
 
 __all__ = ["TIMEOUT_S", "VSCode", "open_vscode"]
 
-TIMEOUT_S: Final = 180.0
+TIMEOUT_S: Final = 120.0
 """For what takes milliseconds, or seconds while the model loads, when nothing else runs on the machine."""
 KEY_MS: Final = 60
 T = TypeVar("T")
@@ -43,20 +43,18 @@ GHOST: Final = """() => {
 }"""
 """The ghost text in the active editor: what is in the cursor's line, and whole lines below it."""
 
-WATCH: Final = """() => {
-  const ghost = %s;
+WATCH: Final = """(ghost) => {
+  const read = eval(ghost);
+  const mine = window.cdWatching = (window.cdWatching ?? 0) + 1;
   window.cdSeen = [];
-  window.cdWatching = (window.cdWatching ?? 0) + 1;
-  const mine = window.cdWatching;
   const look = () => {
     if (mine !== window.cdWatching) return;
-    const text = ghost();
-    const last = window.cdSeen.at(-1);
-    if (!last || last.text !== text) window.cdSeen.push({ ms: performance.now(), text });
+    const text = read();
+    if (window.cdSeen.at(-1)?.text !== text) window.cdSeen.push({ ms: performance.now(), text });
     requestAnimationFrame(look);
   };
   look();
-}""" % GHOST
+}"""
 """From now on, note each ghost text, frame by frame."""
 
 
@@ -71,9 +69,11 @@ class Seen:
 class VSCode:
     """One window with one folder."""
 
-    def __init__(self, page: Page, folder: Path) -> None:
+    def __init__(self, page: Page, folder: Path, failure: Path) -> None:
+        """``failure``: where to leave a picture of the window when something does not come."""
         self.page = page
         self.folder = folder
+        self._failure = failure
 
     def open(self, name: str, line: int, column: int) -> None:
         """Open a file of the folder and put the cursor there; both from 1, the column in UTF-16 units."""
@@ -112,7 +112,7 @@ class VSCode:
 
     def watch(self) -> None:
         """Begin to note every ghost text."""
-        self.page.evaluate(WATCH)
+        self.page.evaluate(WATCH, GHOST)
 
     @property
     def seen(self) -> list[Seen]:
@@ -145,23 +145,23 @@ class VSCode:
             if (found := look()) is not None:
                 return found
             self.page.wait_for_timeout(20)
-        raise AssertionError(f"There was never {what}. Status bar: {self.status_text()!r}; ghost text: {self.ghost!r}")
+        self.page.screenshot(path=self._failure)
+        state = f"Status bar: {self.status_text()!r}; ghost text: {self.ghost!r}; a picture: {self._failure}"
+        raise AssertionError(f"There was never {what}. {state}")
 
 
 @contextmanager
 def open_vscode(tools: VSCodeTools, url: str, folder: Path, failure: Path) -> Iterator[VSCode]:
-    """Open a folder in a browser, and wait for the workbench. If anything fails, a picture of it is left there."""
+    """Open a folder in a browser, and wait for the workbench."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=tools.chromium, args=list(BROWSER), timeout=TIMEOUT_S * 1e3)
+        browser = playwright.chromium.launch(
+            executable_path=tools.chromium, args=list(BROWSER), timeout=TIMEOUT_S * 1e3
+        )
         try:
             page = browser.new_page(viewport={"width": 1100, "height": 640})
             page.set_default_timeout(TIMEOUT_S * 1e3)
             page.goto(f"{url}/?folder={folder}", wait_until="domcontentloaded")
             page.wait_for_selector(".monaco-workbench .explorer-folders-view .monaco-list-row")
-            try:
-                yield VSCode(page, folder)
-            except BaseException:
-                page.screenshot(path=failure)
-                raise
+            yield VSCode(page, folder, failure)
         finally:
             browser.close()

@@ -48,7 +48,12 @@ export function statusPage(status: Status, program: string): string {
     ["Program", program],
     ["Process", `${status.pid}, ${duration(status.uptime_s)}, ${status.rss_mb.toFixed(0)} MB`],
     ["Editors connected", `${status.clients}`],
-    ["Requests", Object.entries(status.counters).map(([name, count]) => `${count} ${name}`).join(", ")],
+    [
+      "Requests",
+      Object.entries(status.counters)
+        .map(([name, count]) => `${count} ${name}`)
+        .join(", "),
+    ],
   ];
   const lines = ["# completiond", "", ...rows.map(([name, text]) => `- ${name}: ${text}`)];
   for (const [title, found] of [
@@ -71,8 +76,6 @@ export interface Question {
   readonly file: string;
   /** Why this extension does not even ask; empty: it does. */
   readonly notAsked: string;
-  /** The editor's own name, to leave other editors' requests out. */
-  readonly client: string;
 }
 
 /** The page of the command "Why is nothing suggested?", as Markdown. */
