@@ -1,9 +1,16 @@
 // Makes completiond-VERSION.vsix: a zip with the manifest that VS Code reads. vsce does the same and needs a newer Node.
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { zipSync } from "fflate";
 
-const FILES = ["package.json", "README.md", "CHANGELOG.md", "LICENSE", "icon.png", "dist/extension.js"];
-const LICENCES = "dist/extension.js.LEGAL.txt";
+const FILES = [
+  "package.json",
+  "README.md",
+  "CHANGELOG.md",
+  "LICENSE",
+  "icon.png",
+  "dist/extension.js",
+  "dist/LICENSES.txt",
+];
 const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 const escaped = (text) => text.replace(/[&<>"]/g, (character) => ENTITIES[character]);
 
@@ -52,7 +59,7 @@ const types = `<?xml version="1.0" encoding="utf-8"?>
 `;
 
 const entries = { "extension.vsixmanifest": Buffer.from(manifest), "[Content_Types].xml": Buffer.from(types) };
-for (const file of [...FILES, ...(existsSync(LICENCES) ? [LICENCES] : [])]) {
+for (const file of FILES) {
   entries[`extension/${file}`] = readFileSync(file);
 }
 const target = `completiond-${about.version}.vsix`;

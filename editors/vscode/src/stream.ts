@@ -85,6 +85,9 @@ export class Stream implements vscode.Disposable, vscode.InlineCompletionItemPro
     if (!this.mayAsk(document)) {
       return null;
     }
+    if (context.selectedCompletionInfo !== undefined) {
+      return this.behindSelected(document, position, context, token);
+    }
     const invoked = context.triggerKind === vscode.InlineCompletionTriggerKind.Invoke && !this.isOurCommand;
     this.isOurCommand = false;
     const uri = document.uri.toString();
@@ -112,6 +115,28 @@ export class Stream implements vscode.Disposable, vscode.InlineCompletionItemPro
     this.tellWhetherGrowing();
     const range = new vscode.Range(position, position);
     return rests.map((rest) => new vscode.InlineCompletionItem(rest, range));
+  }
+
+  /** What goes on behind the item that is selected in VS Code's own list: comes whole, and replaces what that does. */
+  private async behindSelected(
+    document: vscode.TextDocument,
+    position: vscode.Position,
+    context: vscode.InlineCompletionContext,
+    token: vscode.CancellationToken,
+  ): Promise<vscode.InlineCompletionItem[]> {
+    this.drop();
+    const { client } = this;
+    const params = client.code2ProtocolConverter.asInlineCompletionParams(document, position, context);
+    try {
+      const result = await client.sendRequest(InlineCompletionRequest.type, params, token);
+      const found = await client.protocol2CodeConverter.asInlineCompletionResult(result, token);
+      return token.isCancellationRequested ? [] : Array.isArray(found) ? found : (found?.items ?? []);
+    } catch (error) {
+      if (!token.isCancellationRequested && !isCancellation(error)) {
+        this.listener.onFailure(error);
+      }
+      return [];
+    }
   }
 
   /** The user wants no more of what is shown. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Final, TypeVar
 from playwright.sync_api import Page, sync_playwright
 
 from tests.e2e.editors.vscode_install import VSCodeTools
+from tests.e2e.editors.vscode_server import user_settings
 
 __all__ = ["TIMEOUT_S", "VSCode", "open_vscode"]
 
@@ -69,20 +71,27 @@ class Seen:
 class VSCode:
     """One window with one folder."""
 
-    def __init__(self, page: Page, folder: Path, failure: Path) -> None:
-        """``failure``: where to leave a picture of the window when something does not come."""
+    def __init__(self, page: Page, folder: Path, settings: Path, failure: Path) -> None:
+        """``settings``: the user's file; ``failure``: where a picture of the window is left when something does not
+        come.
+        """
         self.page = page
         self.folder = folder
+        self._settings = settings
         self._failure = failure
 
-    def open(self, name: str, line: int, column: int) -> None:
-        """Open a file of the folder and put the cursor there; both from 1, the column in UTF-16 units."""
+    def open_file(self, name: str, at: str = "") -> None:
+        """Open a file of the folder; ``at``: what VS Code takes behind its name, ``:line:column``."""
         self.page.keyboard.press("Control+p")
         self.page.wait_for_selector(".quick-input-widget:not([style*='display: none']) input")
-        self.page.keyboard.insert_text(f"{name}:{line}:{column}")
+        self.page.keyboard.insert_text(name + at)
         self.page.wait_for_selector(f".quick-input-list .monaco-list-row.focused[aria-label*='{name}']")
         self.page.keyboard.press("Enter")
         self.page.wait_for_selector(f".tab.active[data-resource-name='{name}']")
+
+    def open(self, name: str, line: int, column: int) -> None:
+        """Open a file of the folder and put the cursor there; both from 1, the column in UTF-16 units."""
+        self.open_file(name, f":{line}:{column}")
         self.wait_for(lambda: f"Ln {line}, Col {column}" in self.status_text() or None, "the cursor")
 
     def status_text(self) -> str:
@@ -130,6 +139,11 @@ class VSCode:
 
         return self.wait_for(text, f"the text in {name}, which is now:\n{path.read_text(encoding='utf-8')}")
 
+    def set(self, name: str, value: object) -> None:
+        """Change one of the user's settings, in the file that VS Code watches."""
+        settings = json.loads(self._settings.read_text(encoding="utf-8"))
+        self._settings.write_text(json.dumps({**settings, name: value}), encoding="utf-8")
+
     def run(self, title: str) -> None:
         """Run a command by its title."""
         self.press("F1")
@@ -151,8 +165,8 @@ class VSCode:
 
 
 @contextmanager
-def open_vscode(tools: VSCodeTools, url: str, folder: Path, failure: Path) -> Iterator[VSCode]:
-    """Open a folder in a browser, and wait for the workbench."""
+def open_vscode(tools: VSCodeTools, url: str, folder: Path, own: Path) -> Iterator[VSCode]:
+    """Open a folder in a browser, and wait for the workbench. ``own``: the server's own folder."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=tools.chromium, args=list(BROWSER), timeout=TIMEOUT_S * 1e3
@@ -162,6 +176,6 @@ def open_vscode(tools: VSCodeTools, url: str, folder: Path, failure: Path) -> It
             page.set_default_timeout(TIMEOUT_S * 1e3)
             page.goto(f"{url}/?folder={folder}", wait_until="domcontentloaded")
             page.wait_for_selector(".monaco-workbench .explorer-folders-view .monaco-list-row")
-            yield VSCode(page, folder, failure)
+            yield VSCode(page, folder, user_settings(own), own / "failure.png")
         finally:
             browser.close()

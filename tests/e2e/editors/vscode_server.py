@@ -18,9 +18,14 @@ from typing import Any
 
 from tests.e2e.editors.vscode_install import VSCodeTools
 
-__all__ = ["vscode_server"]
+__all__ = ["user_settings", "vscode_server"]
 
 START_S = 120.0
+
+
+def user_settings(folder: Path) -> Path:
+    """The user's settings, of a server with this folder."""
+    return folder / "user" / "User" / "settings.json"
 
 
 @contextmanager
@@ -29,8 +34,8 @@ def vscode_server(
 ) -> Iterator[str]:
     """Serve VS Code with an extension; ``folder`` is for its own files. Yields its URL, on this machine only."""
     user, extensions = folder / "user", folder / "extensions"
-    (user / "User").mkdir(parents=True)
-    (user / "User" / "settings.json").write_text(json.dumps(dict(settings)), encoding="utf-8")
+    user_settings(folder).parent.mkdir(parents=True)
+    user_settings(folder).write_text(json.dumps(dict(settings)), encoding="utf-8")
     (folder / "config.yaml").write_text("", encoding="utf-8")
     program = [str(tools.node), str(tools.code_server), "--config", str(folder / "config.yaml")]
     program += ["--user-data-dir", str(user), "--extensions-dir", str(extensions)]
