@@ -17,13 +17,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser
 
 from completiond.client import connect
 from completiond.demo.scenes import SAMPLE_NAME, SCENES, sample_text
 from completiond.lock import holder_pid
 from completiond.paths import Paths
-from tests.e2e.editors.vscode_driver import Seen, VSCode, open_vscode
-from tests.e2e.editors.vscode_install import MissingToolError, build_extension, vscode_tools
+from tests.e2e.editors.vscode_driver import Seen, VSCode, open_browser, open_vscode
+from tests.e2e.editors.vscode_install import MissingToolError, VSCodeTools, build_extension, vscode_tools
 from tests.e2e.editors.vscode_server import vscode_server
 from tests.e2e.harness import kill_daemon
 
@@ -59,19 +60,23 @@ def paths(model_paths: Paths, default_model: Path) -> Iterator[Paths]:
 
 
 @pytest.fixture(scope="module")
-def code(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VSCode]:
-    """One window for all tests; each has a file of its own, in which a rename is half done."""
+def installed() -> tuple[VSCodeTools, Path]:
+    """VS Code, and our extension's .vsix."""
     try:
-        tools, extension = vscode_tools(), build_extension()
+        return vscode_tools(), build_extension()
     except MissingToolError as error:
         pytest.fail(str(error))
-    folder = tmp_path_factory.mktemp("vscode")
-    project = folder / "project"
-    project.mkdir()
-    before, after, _ = RENAME.split(sample_text())
-    for name in FILES:
-        (project / name).write_text(before + after, encoding="utf-8")
-    env = {
+
+
+@pytest.fixture(scope="module")
+def browser(installed: tuple[VSCodeTools, Path]) -> Iterator[Browser]:
+    with open_browser(installed[0]) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def environment(paths: Paths) -> dict[str, str]:
+    return {
         # completiond takes COMPLETIOND_TEST_EDITORS for a setting with a mistake in it
         **{name: value for name, value in os.environ.items() if not name.startswith("COMPLETIOND_TEST_")},
         "COMPLETIOND_CACHE_DIR": str(paths.cache_dir),
@@ -80,9 +85,26 @@ def code(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VSC
         "COMPLETIOND_STATE_DIR": str(paths.state_dir),
         "COMPLETIOND_PROMPT_MAX_READ_MS": "0",  # what is read must not depend on how busy the machine is
     }
+
+
+@pytest.fixture(scope="module")
+def code(
+    installed: tuple[VSCodeTools, Path],
+    browser: Browser,
+    environment: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[VSCode]:
+    """One window for all tests but the last; each has a file of its own, in which a rename is half done."""
+    tools, extension = installed
+    folder = tmp_path_factory.mktemp("vscode")
+    project = folder / "project"
+    project.mkdir()
+    before, after, _ = RENAME.split(sample_text())
+    for name in FILES:
+        (project / name).write_text(before + after, encoding="utf-8")
     with (
-        vscode_server(tools, extension, folder, SETTINGS, env) as url,
-        open_vscode(tools, url, project, folder) as code,
+        vscode_server(tools, extension, folder, SETTINGS, environment) as url,
+        open_vscode(browser, url, project, folder) as code,
     ):
         yield code
 
@@ -214,7 +236,14 @@ def editors_text(code: VSCode) -> str:
 
 def test_a_cell_of_a_notebook_is_completed(code: VSCode, paths: Paths) -> None:
     before, _, _ = RENAME.split(sample_text())
-    cell = {"cell_type": "code", "execution_count": None, "id": "a", "metadata": {}, "outputs": [], "source": before}
+    cell: dict[str, Any] = {
+        "cell_type": "code",
+        "execution_count": None,
+        "id": "a",
+        "metadata": {},
+        "outputs": [],
+        "source": before,
+    }
     notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     (code.folder / "cells.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
     code.open_file("cells.ipynb")
@@ -299,3 +328,40 @@ def test_without_streaming_vs_codes_stock_client_shows_the_same(code: VSCode, pa
     code.wait_for(look, "ghost text without streaming")
     code.press("Tab")
     code.saved("stock.py", lambda text: "    stock_by_name[name] -= quantity" in text)
+
+
+@pytest.fixture(scope="module")
+def code_without_program(
+    installed: tuple[VSCodeTools, Path],
+    browser: Browser,
+    environment: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[VSCode]:
+    """A window where completiond is nowhere to be found."""
+    tools, extension = installed
+    folder = tmp_path_factory.mktemp("vscode")
+    (folder / "project").mkdir()
+    (folder / "project" / SAMPLE_NAME).write_text(sample_text(), encoding="utf-8")
+    settings = {name: value for name, value in SETTINGS.items() if name != "completiond.path"}
+    with (
+        vscode_server(tools, extension, folder, settings, {**environment, "PATH": "/usr/bin:/bin"}) as url,
+        open_vscode(browser, url, folder / "project", folder) as code,
+    ):
+        yield code
+
+
+def test_a_missing_program_is_told_once_and_stands_in_the_status_bar(code_without_program: VSCode) -> None:
+    code = code_without_program
+    code.open(SAMPLE_NAME, 1, 1)
+    toast = code.page.wait_for_selector(".notification-toast:has-text('completiond')")
+    assert toast is not None
+    told = toast.inner_text()
+    assert "not on the PATH" in told
+    assert "How to install it" in told
+    assert "Choose the file" in told
+    picture(code, "vscode-missing")
+    code.page.reload(wait_until="domcontentloaded")
+    code.page.wait_for_selector(".statusbar [id*='completiond'] .codicon-error")
+    code.type("x")
+    code.page.wait_for_timeout(1000)
+    assert code.page.query_selector(".notification-toast:has-text('completiond')") is None

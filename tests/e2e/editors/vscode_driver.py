@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.e2e.editors.vscode_install import VSCodeTools
 from tests.e2e.editors.vscode_server import user_settings
 
-__all__ = ["TIMEOUT_S", "VSCode", "open_vscode"]
+__all__ = ["TIMEOUT_S", "VSCode", "open_browser", "open_vscode"]
 
 TIMEOUT_S: Final = 120.0
 """For what takes milliseconds, or seconds while the model loads, when nothing else runs on the machine."""
@@ -165,17 +165,27 @@ class VSCode:
 
 
 @contextmanager
-def open_vscode(tools: VSCodeTools, url: str, folder: Path, own: Path) -> Iterator[VSCode]:
-    """Open a folder in a browser, and wait for the workbench. ``own``: the server's own folder."""
+def open_browser(tools: VSCodeTools) -> Iterator[Browser]:
+    """Start Chromium, without a screen; one at a time, since Playwright's loop runs in this thread."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=tools.chromium, args=list(BROWSER), timeout=TIMEOUT_S * 1e3
         )
         try:
-            page = browser.new_page(viewport={"width": 1100, "height": 640})
-            page.set_default_timeout(TIMEOUT_S * 1e3)
-            page.goto(f"{url}/?folder={folder}", wait_until="domcontentloaded")
-            page.wait_for_selector(".monaco-workbench .explorer-folders-view .monaco-list-row")
-            yield VSCode(page, folder, user_settings(own), own / "failure.png")
+            yield browser
         finally:
             browser.close()
+
+
+@contextmanager
+def open_vscode(browser: Browser, url: str, folder: Path, own: Path) -> Iterator[VSCode]:
+    """Open a folder in a window, and wait for the workbench. ``own``: the server's own folder."""
+    context = browser.new_context(viewport={"width": 1100, "height": 640})
+    try:
+        page = context.new_page()
+        page.set_default_timeout(TIMEOUT_S * 1e3)
+        page.goto(f"{url}/?folder={folder}", wait_until="domcontentloaded")
+        page.wait_for_selector(".monaco-workbench .explorer-folders-view .monaco-list-row")
+        yield VSCode(page, folder, user_settings(own), own / "failure.png")
+    finally:
+        context.close()
