@@ -7,6 +7,7 @@ import { pickModel } from "./models";
 import type { Pages } from "./pages";
 import { toggled, whyNotAsked } from "./pure/gate";
 import { type Status, statusPage, whyPage } from "./pure/status";
+import { output } from "./run";
 import { messageOf, type Server } from "./server";
 import type { Settings } from "./settings";
 
@@ -103,15 +104,24 @@ async function menu(world: World): Promise<void> {
   }
 }
 
-async function toggleLanguage({ settings }: World): Promise<void> {
+async function toggleLanguage({ settings, locator }: World): Promise<void> {
   const document = activeDocument();
   if (document === undefined) {
     throw new Error("No file is open, so there is no language to turn on or off.");
   }
-  await settings.set(
-    "completion.disabled_languages",
-    toggled(settings.switches.disabledLanguages, document.languageId),
-  );
+  const name = "completion.disabled_languages";
+  // Once it is set here, config.toml's list does not count any more: begin with that.
+  const program = settings.isSet(name) ? undefined : await locator.find();
+  const before = program === undefined ? settings.switches.disabledLanguages : await listInFile(program);
+  await settings.set(name, toggled(before, document.languageId));
+}
+
+/** The languages that config.toml, or the environment, turns off. */
+async function listInFile(program: string): Promise<readonly string[]> {
+  const shown = JSON.parse(await output(program, "config", "show", "--json")) as {
+    readonly completion: { readonly disabled_languages: { readonly value: readonly string[] } };
+  };
+  return shown.completion.disabled_languages.value;
 }
 
 async function toggleFile({ settings, onSwitched }: World): Promise<void> {

@@ -1,17 +1,13 @@
 // Chooses the model, in the user's config.toml: it is the same for all editors, so no setting of VS Code's.
 
-import { execFile } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import * as path from "node:path";
-import { promisify } from "node:util";
 
 import * as vscode from "vscode";
 
 import { withModelName } from "./pure/toml";
-
-const run = promisify(execFile);
-const TIMEOUT_MS = 30_000;
+import { output } from "./run";
 
 interface Model {
   readonly name: string;
@@ -59,11 +55,6 @@ export async function pickModel(program: string): Promise<boolean> {
   const stop = "Stop the daemon now";
   const text = `${pick.model.name} is used when the daemon starts anew, which it does with the next request.`;
   return (await vscode.window.showInformationMessage(text, stop, "Later")) === stop;
-}
-
-async function output(program: string, ...args: string[]): Promise<string> {
-  const { stdout } = await run(program, args, { cwd: homedir(), timeout: TIMEOUT_MS });
-  return stdout;
 }
 
 async function contentOf(file: string): Promise<string> {

@@ -20,7 +20,8 @@ export class Server implements vscode.Disposable {
   readonly onCondition = this.changed.event;
   private readonly backoff = new Backoff();
   private client: LanguageClient | undefined;
-  private isStarting = false;
+  /** The start that is under way, if any: a server that ends meanwhile leaves it behind. */
+  private starting: object | undefined;
   private startedMs = 0;
   private retry: NodeJS.Timeout | undefined;
   private isDisposed = false;
@@ -40,10 +41,11 @@ export class Server implements vscode.Disposable {
 
   /** Start it, unless it runs or is about to. */
   async start(): Promise<void> {
-    if (this.isStarting || this.client !== undefined || this.isDisposed) {
+    if (this.starting !== undefined || this.client !== undefined || this.isDisposed) {
       return;
     }
-    this.isStarting = true;
+    const mine = {};
+    this.starting = mine;
     clearTimeout(this.retry);
     try {
       const program = await this.locator.find();
@@ -56,7 +58,9 @@ export class Server implements vscode.Disposable {
       this.tell({ kind: "starting" });
       await this.run(program);
     } finally {
-      this.isStarting = false;
+      if (this.starting === mine) {
+        this.starting = undefined;
+      }
     }
   }
 
@@ -160,6 +164,7 @@ export class Server implements vscode.Disposable {
       return; // it was ended on purpose, or this was noticed already
     }
     this.client = undefined;
+    this.starting = undefined;
     const waitMs = this.backoff.ended(Date.now() - this.startedMs);
     const seconds = Math.ceil(waitMs / 1000);
     this.output.warn(`The language server ended; it is started again in ${waitMs} ms.`);

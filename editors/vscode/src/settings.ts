@@ -53,6 +53,12 @@ export class Settings {
     await this.context.workspaceState.update("disabledFiles", files);
   }
 
+  /** Whether the user, or a workspace, has set it. */
+  isSet(name: string): boolean {
+    const inspected = this.configuration.inspect(name);
+    return inspected?.globalValue !== undefined || inspected?.workspaceValue !== undefined;
+  }
+
   /** Change a setting for this user. */
   async set(name: string, value: unknown): Promise<void> {
     await this.configuration.update(name, value, vscode.ConfigurationTarget.Global);
