@@ -24,7 +24,15 @@ const PARTIAL = new NotificationType<Partial>("completiond/partialInlineCompleti
 const GROWING = "completiond.isGrowing";
 const SHOW_EVERY_MS = 60; // chosen: growth looks even, and the editor is not kept busy by it
 const UNWANTED_AFTER_MS = 100; // VS Code may take a request back and ask the same again
+const UNREGISTER_AFTER_MS = 500;
 const PROVIDER = "completiond.completiond:*";
+
+/** A place in a version of a document. */
+interface Spot {
+  readonly uri: string;
+  readonly version: number;
+  readonly cursor: number;
+}
 
 /** What the stream tells of. */
 export interface Listener {
@@ -42,7 +50,7 @@ export interface Listener {
  * screen until the answer is there.
  */
 export class Stream implements vscode.Disposable, vscode.InlineCompletionItemProvider {
-  private registration: vscode.Disposable;
+  private registrations: vscode.Disposable[] = [];
   private current: Suggestion | undefined;
   private cancel: vscode.CancellationTokenSource | undefined;
   private shown: Shown | undefined;
@@ -50,8 +58,9 @@ export class Stream implements vscode.Disposable, vscode.InlineCompletionItemPro
   private timer: NodeJS.Timeout | undefined;
   /** Whether the next call of the provider is due to our own command, which old versions call the user's. */
   private isOurCommand = false;
+  /** Where the user wanted no suggestion. */
+  private dismissed: Spot | undefined;
   private readonly subscriptions: vscode.Disposable[];
-
   /** Whether that has been told to VS Code. */
   private isGrowing = false;
 
@@ -61,7 +70,7 @@ export class Stream implements vscode.Disposable, vscode.InlineCompletionItemPro
     private readonly mayAsk: (document: vscode.TextDocument) => boolean,
     private readonly listener: Listener,
   ) {
-    this.registration = this.register();
+    this.register();
     this.subscriptions = [
       client.onNotification(PARTIAL, (partial) => this.onPartial(partial)),
       vscode.workspace.onDidChangeTextDocument((event) => this.onChange(event)),
@@ -93,6 +102,11 @@ export class Stream implements vscode.Disposable, vscode.InlineCompletionItemPro
     const uri = document.uri.toString();
     const cursor = document.offsetAt(position);
     let suggestion = this.current;
+    if (invoked) {
+      this.dismissed = undefined;
+    } else if (isSame(this.dismissed, { uri, version: document.version, cursor })) {
+      return null; // our own command was on its way
+    }
     if (suggestion?.fits(uri, document.version, cursor) !== true) {
       suggestion = this.ask(document, position, context, "", invoked);
     } else if (suggestion.isDone && suggestion.rest === "") {
@@ -141,22 +155,27 @@ export class Stream implements vscode.Disposable, vscode.InlineCompletionItemPro
 
   /** The user wants no more of what is shown. */
   async dismiss(): Promise<void> {
+    if (this.current !== undefined) {
+      const { asked, version, cursor } = this.current;
+      this.dismissed = { uri: asked.uri, version, cursor };
+    }
     this.drop();
     await vscode.commands.executeCommand("editor.action.inlineSuggest.hide");
   }
 
   dispose(): void {
     this.drop();
-    this.registration.dispose();
-    for (const one of this.subscriptions) {
-      one.dispose();
-    }
+    disposeAll([...this.registrations, ...this.subscriptions]);
   }
 
-  private register(): vscode.Disposable {
-    return vscode.languages.registerInlineCompletionItemProvider(SELECTOR, {
+  /** The provider before stays for a moment: VS Code may just be asking it for the next key. */
+  private register(): void {
+    const before = this.registrations.splice(0);
+    setTimeout(() => disposeAll(before), UNREGISTER_AFTER_MS);
+    const registration = vscode.languages.registerInlineCompletionItemProvider(SELECTOR, {
       provideInlineCompletionItems: (...asked) => this.provideInlineCompletionItems(...asked),
     });
+    this.registrations.push(registration);
   }
 
   private ask(
@@ -167,9 +186,9 @@ export class Stream implements vscode.Disposable, vscode.InlineCompletionItemPro
     invoked: boolean,
   ): Suggestion {
     this.drop();
-    const asked = { uri: this.client.code2ProtocolConverter.asUri(document.uri), version: document.version, position };
-    const place = { uri: document.uri.toString(), version: document.version, position: plain(asked.position) };
-    const suggestion = new Suggestion(place, document.offsetAt(position), known);
+    const { line, character } = position;
+    const asked = { uri: document.uri.toString(), version: document.version, position: { line, character } };
+    const suggestion = new Suggestion(asked, document.offsetAt(position), known);
     const cancel = new vscode.CancellationTokenSource();
     this.current = suggestion;
     this.cancel = cancel;
@@ -251,9 +270,7 @@ export class Stream implements vscode.Disposable, vscode.InlineCompletionItemPro
     const delayMs = waitMs(this.shownMs, Date.now(), SHOW_EVERY_MS);
     this.timer = setTimeout(() => {
       if (current === this.current && mayShowMore(current, this.shown, view())) {
-        const before = this.registration;
-        this.registration = this.register();
-        before.dispose();
+        this.register();
         this.isOurCommand = true;
         const command = "editor.action.inlineSuggest.trigger";
         void vscode.commands.executeCommand(command, { explicit: false, providerId: PROVIDER }).then(
@@ -307,8 +324,14 @@ export class Stream implements vscode.Disposable, vscode.InlineCompletionItemPro
   }
 }
 
-function plain(position: { line: number; character: number }): Position {
-  return { line: position.line, character: position.character };
+function isSame(one: Spot | undefined, other: Spot): boolean {
+  return one?.uri === other.uri && one.version === other.version && one.cursor === other.cursor;
+}
+
+function disposeAll(disposables: readonly vscode.Disposable[]): void {
+  for (const one of disposables) {
+    one.dispose();
+  }
 }
 
 function isCancellation(error: unknown): boolean {
