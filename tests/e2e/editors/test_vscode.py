@@ -268,26 +268,26 @@ def test_times_from_key_to_ghost_text_beside_the_servers_own(code: VSCode, paths
     )
     asked_ms, along_ms, whole_ms, server_ms = [], [], [], []
     for key in TYPED:
-        requests, ghost = status(paths)["counters"]["requests"], code.ghost
+        ghost = code.ghost
         code.watch()
         code.type(key)
         key_ms, seen = settled(code)
         shown = [one for one in seen if one.ms > key_ms and one.text and one.text != ghost]
         if not shown:
             continue
-        if status(paths)["counters"]["requests"] == requests:  # the extension has the rest itself
+        if ghost.startswith(key):  # the rest is on the screen already
             along_ms.append(shown[0].ms - key_ms)
         else:
             asked_ms.append(shown[0].ms - key_ms)
             whole_ms.append(shown[-1].ms - key_ms)
             server_ms.append(status(paths, why=True)["recent"][0]["took_ms"])
     print()
-    print(f"{len(asked_ms)} keys that were asked for, {len(along_ms)} typed along; milliseconds, median (p90, max)")
+    print(f"{len(asked_ms)} other keys, {len(along_ms)} typed along; milliseconds, median (p90, max)")
     for title, values in (
-        ("key to first ghost text, asked for", asked_ms),
-        ("key to all of the ghost text, asked for", whole_ms),
+        ("other key to the first ghost text", asked_ms),
+        ("other key to all of the ghost text", whole_ms),
         ("the server's own time for all of it", server_ms),
-        ("key to ghost text, typed along", along_ms),
+        ("key typed along to the ghost text", along_ms),
     ):
         print(f"  {title:42} {summary(values)}")
     assert len(asked_ms) + len(along_ms) >= 20
@@ -298,7 +298,7 @@ def settled(code: VSCode) -> tuple[float, list[Seen]]:
 
     def look() -> list[Seen] | None:
         seen, now_ms = code.seen, code.page.evaluate("() => performance.now()")
-        quiet_ms = 1000 if seen[-1].text else 3000
+        quiet_ms = 700 if seen[-1].text else 2500
         return seen if now_ms - max(seen[-1].ms, code.page.evaluate("() => cdKeys.at(-1)")) > quiet_ms else None
 
     seen = code.wait_for(look, "a quiet moment")

@@ -34,7 +34,7 @@ BROWSER: Final = (
 )
 
 GHOST: Final = """() => {
-  const editor = document.querySelector('.editor-group-container.active .monaco-editor');
+  const editor = document.querySelector('.editor-group-container.active');
   if (!editor) return '';
   const text = (node) => node.textContent.replaceAll('\\u00a0', ' ').replaceAll('\\u200b', '');
   const inline = [...editor.querySelectorAll('.view-lines .ghost-text-decoration, .view-lines .ghost-text')];
