@@ -43,6 +43,8 @@ SETTINGS: dict[str, Any] = {
     "workbench.startupEditor": "none",
     "workbench.secondarySideBar.defaultVisibility": "hidden",
 }
+IN_ERROR = ".statusbar [id*='completiond'] .codicon-error"
+"""The item in the status bar, when something is wrong."""
 TYPED = "def discard(stock, name, reason):"
 """What is typed to measure times; each key is one measurement."""
 
@@ -354,15 +356,16 @@ def code_without_program(
 def test_a_missing_program_is_told_once_and_stands_in_the_status_bar(code_without_program: VSCode) -> None:
     code = code_without_program
     code.open(SAMPLE_NAME, 1, 1)
-    toast = code.page.wait_for_selector(".notification-toast:has-text('completiond')")
-    assert toast is not None
-    told = toast.inner_text()
+    told = code.wait_for_element(".notification-toast:has-text('completiond')").inner_text()
     assert "not on the PATH" in told
     assert "How to install it" in told
     assert "Choose the file" in told
     picture(code, "vscode-missing")
+    code.wait_for_element(IN_ERROR)
     code.page.reload(wait_until="domcontentloaded")
-    code.page.wait_for_selector(".statusbar [id*='completiond'] .codicon-error")
+    code.wait_for_element(".explorer-folders-view .monaco-list-row")
+    code.open(SAMPLE_NAME, 1, 1)
+    code.wait_for_element(IN_ERROR)
     code.type("x")
     code.page.wait_for_timeout(1000)
     assert code.page.query_selector(".notification-toast:has-text('completiond')") is None
@@ -371,8 +374,8 @@ def test_a_missing_program_is_told_once_and_stands_in_the_status_bar(code_withou
 def test_a_program_that_keeps_ending_is_told_once(code_without_program: VSCode) -> None:
     code = code_without_program
     code.set("completiond.path", shutil.which("false"))
-    code.page.wait_for_selector(".notification-toast:has-text('keeps ending')")
+    code.wait_for_element(".notification-toast:has-text('keeps ending')")
     code.run("Notifications: Clear All Notifications")
     code.page.wait_for_timeout(10_000)  # there are some more starts in it
     assert code.page.query_selector(".notification-toast") is None
-    code.page.wait_for_selector(".statusbar [id*='completiond'] .codicon-error")
+    code.wait_for_element(IN_ERROR)

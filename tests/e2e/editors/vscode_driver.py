@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, ElementHandle, Page, sync_playwright
 
 from tests.e2e.editors.vscode_install import VSCodeTools
 from tests.e2e.editors.vscode_server import user_settings
 
 __all__ = ["TIMEOUT_S", "VSCode", "open_browser", "open_vscode"]
 
-TIMEOUT_S: Final = 120.0
+TIMEOUT_S: Final = 30.0
 """For what takes milliseconds, or seconds while the model loads, when nothing else runs on the machine."""
 KEY_MS: Final = 60
 T = TypeVar("T")
@@ -34,16 +34,14 @@ BROWSER: Final = (
 )
 
 GHOST: Final = """() => {
-  const editor = document.querySelector('.editor-group-container.active');
-  if (!editor) return '';
   const text = (node) => node.textContent.replaceAll('\\u00a0', ' ').replaceAll('\\u200b', '');
-  const inline = [...editor.querySelectorAll('.view-lines .ghost-text-decoration, .view-lines .ghost-text')];
+  const inline = [...document.querySelectorAll('.view-lines .ghost-text-decoration, .view-lines .ghost-text')];
   const first = inline.filter((node) => !node.parentElement.closest('.ghost-text')).map(text).join('');
-  const below = [...editor.querySelectorAll('.suggest-preview-text .view-line')];
+  const below = [...document.querySelectorAll('.suggest-preview-text .view-line')];
   below.sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top));
   return [first, ...below.map(text)].join('\\n');
 }"""
-"""The ghost text in the active editor: what is in the cursor's line, and whole lines below it."""
+"""The ghost text, which only the focused editor has: what is in the cursor's line, and whole lines below it."""
 
 WATCH: Final = """(ghost) => {
   const read = eval(ghost);
@@ -88,10 +86,12 @@ class VSCode:
         self.page.wait_for_selector(f".quick-input-list .monaco-list-row.focused[aria-label*='{name}']")
         self.page.keyboard.press("Enter")
         self.page.wait_for_selector(f".tab.active[data-resource-name='{name}']")
+        self.page.wait_for_selector(".quick-input-widget", state="hidden")
 
     def open(self, name: str, line: int, column: int) -> None:
         """Open a file of the folder and put the cursor there; both from 1, the column in UTF-16 units."""
         self.open_file(name, f":{line}:{column}")
+        self.page.wait_for_selector(".editor-group-container.active .monaco-editor.focused")
         self.wait_for(lambda: f"Ln {line}, Col {column}" in self.status_text() or None, "the cursor")
 
     def status_text(self) -> str:
@@ -151,6 +151,10 @@ class VSCode:
         self.page.keyboard.insert_text(title)
         self.page.wait_for_selector(f".quick-input-list .monaco-list-row.focused[aria-label*='{title}']")
         self.press("Enter")
+
+    def wait_for_element(self, selector: str) -> ElementHandle:
+        """Wait until the page has an element."""
+        return self.wait_for(lambda: self.page.query_selector(selector), selector)
 
     def wait_for(self, look: Callable[[], T | None], what: str) -> T:
         """Look again and again until there is something. Raises AssertionError that says ``what`` did not come."""
