@@ -1,0 +1,381 @@
+"""A person in a real VS Code, with the extension, the daemon and the default model. Nothing is fake.
+
+COMPLETIOND_TEST_EDITORS: where VS Code is kept. COMPLETIOND_TEST_IMAGES: a folder for pictures of the screen.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from completiond.client import connect
+from completiond.demo.scenes import SAMPLE_NAME, SCENES, sample_text
+from completiond.lock import holder_pid
+from completiond.paths import Paths
+from tests.e2e.editors.vscode_driver import Seen, VSCode, open_browser, open_vscode
+from tests.e2e.editors.vscode_install import MissingToolError, VSCodeTools, build_extension, vscode_tools
+from tests.e2e.editors.vscode_server import vscode_server
+from tests.e2e.harness import kill_daemon
+
+pytestmark = pytest.mark.model
+
+RENAME = next(scene for scene in SCENES if "rename" in scene.title)
+FILES = (SAMPLE_NAME, "dismissed.py", "killed.py", "off.py", "times.py", "stock.py")
+SETTINGS: dict[str, Any] = {
+    "completiond.path": str(Path(sys.executable).parent / "completiond"),
+    "chat.disableAIFeatures": True,
+    "editor.quickSuggestions": {"other": "off", "comments": "off", "strings": "off"},
+    "editor.suggestOnTriggerCharacters": False,
+    "editor.minimap.enabled": False,
+    "files.autoSave": "off",
+    "workbench.startupEditor": "none",
+    "workbench.secondarySideBar.defaultVisibility": "hidden",
+}
+IN_ERROR = ".statusbar [id*='completiond'] .codicon-error"
+"""The item in the status bar, when something is wrong."""
+TYPED = "def discard(stock, name, reason):"
+"""What is typed to measure times; each key is one measurement."""
+
+
+@pytest.fixture(scope="module")
+def paths(model_paths: Paths, default_model: Path) -> Iterator[Paths]:
+    with TemporaryDirectory(prefix="cdv-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        found = replace(
+            model_paths, config_dir=folder / "config", runtime_dir=folder / "run", state_dir=folder / "state"
+        )
+        try:
+            yield found
+        finally:
+            kill_daemon(found)
+
+
+@pytest.fixture(scope="module")
+def installed() -> tuple[VSCodeTools, Path]:
+    """VS Code, and our extension's .vsix."""
+    try:
+        return vscode_tools(), build_extension()
+    except MissingToolError as error:
+        pytest.fail(str(error))
+
+
+@pytest.fixture(scope="module")
+def browser(installed: tuple[VSCodeTools, Path]) -> Iterator[Browser]:
+    with open_browser(installed[0]) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def environment(paths: Paths) -> dict[str, str]:
+    return {
+        # completiond takes COMPLETIOND_TEST_EDITORS for a setting with a mistake in it
+        **{name: value for name, value in os.environ.items() if not name.startswith("COMPLETIOND_TEST_")},
+        "COMPLETIOND_CACHE_DIR": str(paths.cache_dir),
+        "COMPLETIOND_CONFIG_DIR": str(paths.config_dir),
+        "COMPLETIOND_RUNTIME_DIR": str(paths.runtime_dir),
+        "COMPLETIOND_STATE_DIR": str(paths.state_dir),
+        "COMPLETIOND_PROMPT_MAX_READ_MS": "0",  # what is read must not depend on how busy the machine is
+    }
+
+
+@pytest.fixture(scope="module")
+def code(
+    installed: tuple[VSCodeTools, Path],
+    browser: Browser,
+    environment: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[VSCode]:
+    """One window for all tests but the last; each has a file of its own, in which a rename is half done."""
+    tools, extension = installed
+    folder = tmp_path_factory.mktemp("vscode")
+    project = folder / "project"
+    project.mkdir()
+    before, after, _ = RENAME.split(sample_text())
+    for name in FILES:
+        (project / name).write_text(before + after, encoding="utf-8")
+    with (
+        vscode_server(tools, extension, folder, SETTINGS, environment) as url,
+        open_vscode(browser, url, project, folder) as code,
+    ):
+        yield code
+
+
+def place(code: VSCode, name: str) -> None:
+    """Open a file where the rename is to go on."""
+    before, _, _ = RENAME.split(sample_text())
+    code.open(name, before.count("\n") + 1, len(before) - before.rfind("\n"))
+
+
+def until_ready(code: VSCode, paths: Paths) -> None:
+    """Wait until the model is loaded."""
+
+    def look() -> bool | None:
+        return True if holder_pid(paths.lock) and status(paths)["phase"] == "ready" else None
+
+    code.wait_for(look, "a daemon that is ready")
+
+
+def status(paths: Paths, **params: Any) -> dict[str, Any]:
+    with connect(paths, start=False) as client:
+        values: dict[str, Any] = client.call("completiond/status", params)
+    return values
+
+
+def picture(code: VSCode, name: str) -> None:
+    """Keep a picture of the window, if any are wanted."""
+    if folder := os.environ.get("COMPLETIOND_TEST_IMAGES"):
+        code.page.screenshot(path=Path(folder, f"{name}.png"))
+
+
+def expected_end() -> str:
+    """How the function ends when the rename is done."""
+    before, after, gone = RENAME.split(sample_text())
+    return before[before.rindex("\n") :] + gone.replace("stock[", "stock_by_name[") + after
+
+
+def test_a_rename_is_completed_typed_along_and_accepted_by_word_and_whole(code: VSCode, paths: Paths) -> None:
+    rest = expected_end().strip()
+    place(code, SAMPLE_NAME)
+    until_ready(code, paths)
+    code.watch()
+    code.type("st")
+    code.wait_for_ghost(lambda ghost: ghost == rest[2:])
+    picture(code, "vscode-rename")
+    growing = [one.text for one in code.seen if one.text]
+    for shorter, longer in pairwise(growing):
+        assert longer.startswith(shorter), "what was shown is only added to"
+    assert accepted_guesses(paths) > 0, "the answer was drafted from the dictionary"
+
+    code.watch()
+    code.type("ock_by")
+    code.wait_for_ghost(lambda ghost: ghost == rest[8:])
+    assert [one.text for one in code.seen if not rest.endswith(one.text) or not one.text] == [], "it stays all along"
+
+    code.press("Control+ArrowRight")
+    code.wait_for_ghost(lambda ghost: ghost == rest.removeprefix("stock_by_name"))
+    picture(code, "vscode-word")
+    code.press("Tab")
+    saved = code.saved(SAMPLE_NAME, lambda text: text.rstrip().endswith(rest))
+    assert saved.rstrip() == RENAME.split(sample_text())[0].rstrip() + "\n    " + rest
+
+
+def accepted_guesses(paths: Paths) -> int:
+    """Guesses of the dictionary that the model agreed with, since the daemon's start."""
+    return sum(sum(one["accepted"]) for one in status(paths)["acceptance"] if one["source"] == "ngram")
+
+
+def test_escape_ends_a_suggestion_also_while_it_grows(code: VSCode, paths: Paths) -> None:
+    place(code, "dismissed.py")
+    until_ready(code, paths)
+    before = (code.folder / "dismissed.py").read_text(encoding="utf-8")
+    code.type("st")
+    code.wait_for_ghost()
+    code.press("Escape")
+    code.wait_for_no_ghost()
+    code.watch()
+    code.page.wait_for_timeout(2000)
+    assert [one.text for one in code.seen] == [""], "what was dismissed does not come back"
+    code.press("Backspace")
+    code.press("Backspace")
+    assert code.saved("dismissed.py", lambda text: text == before) == before
+
+
+def test_a_killed_daemon_is_replaced_while_the_user_types_on(code: VSCode, paths: Paths) -> None:
+    place(code, "killed.py")
+    until_ready(code, paths)
+    old = holder_pid(paths.lock)
+    code.type("s")
+    code.wait_for_ghost()
+    kill_daemon(paths)
+    code.type("tock_by_nam")
+    code.wait_for(lambda: True if holder_pid(paths.lock) not in (None, old) else None, "a new daemon")
+    until_ready(code, paths)
+    code.type("e")
+    code.wait_for_ghost(lambda ghost: ghost.startswith("[name] -= quantity"))
+    assert code.page.query_selector(".notification-toast") is None, "no message disturbs who types"
+    code.press("Tab")
+    code.saved("killed.py", lambda text: "    stock_by_name[name] -= quantity" in text)
+
+
+def test_turned_off_nothing_is_shown_and_the_page_says_why(code: VSCode, paths: Paths) -> None:
+    place(code, "off.py")
+    until_ready(code, paths)
+    code.run("completiond: Turn on or off in this file")
+    code.type("st")
+    code.watch()
+    code.page.wait_for_timeout(1500)
+    assert [one.text for one in code.seen] == [""]
+    code.run("completiond: Why is nothing suggested?")
+    page = code.wait_for(
+        lambda: text if "turnedoffinthisfile" in (text := editors_text(code)) else None, "the page that says why"
+    )
+    assert "Whyisnothingsuggestedinoff.py?" in page
+    picture(code, "vscode-why")
+    code.press("Control+w")
+    place(code, "off.py")
+    code.run("completiond: Turn on or off in this file")
+    place(code, "off.py")
+    code.press("End")
+    code.type("o")
+    code.wait_for_ghost(lambda ghost: ghost.startswith("ck_by_name"))
+
+
+def editors_text(code: VSCode) -> str:
+    """What all editors show, without any blanks, since lines are wrapped on the screen."""
+    return "".join(code.page.inner_text(".part.editor").split())
+
+
+def test_a_cell_of_a_notebook_is_completed(code: VSCode, paths: Paths) -> None:
+    before, _, _ = RENAME.split(sample_text())
+    cell: dict[str, Any] = {
+        "cell_type": "code",
+        "execution_count": None,
+        "id": "a",
+        "metadata": {},
+        "outputs": [],
+        "source": before,
+    }
+    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (code.folder / "cells.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    code.open_file("cells.ipynb")
+    until_ready(code, paths)
+    code.page.click(".notebookOverlay .cell .view-lines")
+    code.press("Control+End")
+    code.type("st")
+    code.wait_for_ghost(lambda ghost: ghost.startswith("ock_by_name[name] -= quantity"))
+    picture(code, "vscode-notebook")
+    code.press("Tab")
+    code.saved("cells.ipynb", lambda text: "    stock_by_name[name] -= quantity" in text)
+
+
+def test_times_from_key_to_ghost_text_beside_the_servers_own(code: VSCode, paths: Paths) -> None:
+    """Prints what is measured; that there is ghost text after most keys is all that is asserted."""
+    before, _, _ = RENAME.split(sample_text())
+    code.open("times.py", before.count("\n") + 1, 1)
+    until_ready(code, paths)
+    code.page.evaluate(
+        "() => { window.cdKeys = []; addEventListener('keydown', () => cdKeys.push(performance.now()), true); }"
+    )
+    asked_ms, along_ms, whole_ms, server_ms = [], [], [], []
+    for key in TYPED:
+        ghost = code.ghost
+        code.watch()
+        code.type(key)
+        key_ms, seen = settled(code)
+        shown = [one for one in seen if one.ms > key_ms and one.text and one.text != ghost]
+        if not shown:
+            continue
+        if ghost.startswith(key):  # the rest is on the screen already
+            along_ms.append(shown[0].ms - key_ms)
+        else:
+            asked_ms.append(shown[0].ms - key_ms)
+            whole_ms.append(shown[-1].ms - key_ms)
+            server_ms.append(status(paths, why=True)["recent"][0]["took_ms"])
+    print()
+    print(f"{len(asked_ms)} other keys, {len(along_ms)} typed along; milliseconds, median (p90, max)")
+    for title, values in (
+        ("other key to the first ghost text", asked_ms),
+        ("other key to all of the ghost text", whole_ms),
+        ("the server's own time for all of it", server_ms),
+        ("key typed along to the ghost text", along_ms),
+    ):
+        print(f"  {title:42} {summary(values)}")
+    assert len(asked_ms) + len(along_ms) >= 20
+
+
+def settled(code: VSCode) -> tuple[float, list[Seen]]:
+    """Wait until nothing more is shown for the last key; return its time and all that was shown since ``watch``."""
+
+    def look() -> list[Seen] | None:
+        seen, now_ms = code.seen, code.page.evaluate("() => performance.now()")
+        quiet_ms = 700 if seen[-1].text else 2500
+        return seen if now_ms - max(seen[-1].ms, code.page.evaluate("() => cdKeys.at(-1)")) > quiet_ms else None
+
+    seen = code.wait_for(look, "a quiet moment")
+    return float(code.page.evaluate("() => cdKeys.at(-1)")), seen
+
+
+def summary(values: list[float]) -> str:
+    if not values:
+        return "none"
+    values = sorted(values)
+    p90 = values[min(len(values) - 1, round(0.9 * len(values)))]
+    return f"{statistics.median(values):6.0f} ({p90:.0f}, {values[-1]:.0f})"
+
+
+def test_without_streaming_vs_codes_stock_client_shows_the_same(code: VSCode, paths: Paths) -> None:
+    code.set("completiond.streaming", False)
+    place(code, "stock.py")
+    until_ready(code, paths)
+
+    def look() -> bool | None:
+        code.type("s")  # the language server starts anew, and answers nothing before it runs
+        code.page.wait_for_timeout(1000)
+        if code.ghost.startswith("tock_by_name[name] -= quantity"):
+            return True
+        code.press("Backspace")
+        return None
+
+    code.wait_for(look, "ghost text without streaming")
+    code.press("Tab")
+    code.saved("stock.py", lambda text: "    stock_by_name[name] -= quantity" in text)
+
+
+@pytest.fixture(scope="module")
+def code_without_program(
+    installed: tuple[VSCodeTools, Path],
+    browser: Browser,
+    environment: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[VSCode]:
+    """A window where completiond is nowhere to be found."""
+    tools, extension = installed
+    folder = tmp_path_factory.mktemp("vscode")
+    (folder / "project").mkdir()
+    (folder / "project" / SAMPLE_NAME).write_text(sample_text(), encoding="utf-8")
+    settings = {name: value for name, value in SETTINGS.items() if name != "completiond.path"}
+    with (
+        vscode_server(tools, extension, folder, settings, {**environment, "PATH": "/usr/bin:/bin"}) as url,
+        open_vscode(browser, url, folder / "project", folder) as code,
+    ):
+        yield code
+
+
+def test_a_missing_program_is_told_once_and_stands_in_the_status_bar(code_without_program: VSCode) -> None:
+    code = code_without_program
+    code.open(SAMPLE_NAME, 1, 1)
+    told = code.wait_for_element(".notification-toast:has-text('completiond')").inner_text()
+    assert "not on the PATH" in told
+    assert "How to install it" in told
+    assert "Choose the file" in told
+    picture(code, "vscode-missing")
+    code.wait_for_element(IN_ERROR)
+    code.page.reload(wait_until="domcontentloaded")
+    code.wait_for_element(".explorer-folders-view .monaco-list-row")
+    code.open(SAMPLE_NAME, 1, 1)
+    code.wait_for_element(IN_ERROR)
+    code.type("x")
+    code.page.wait_for_timeout(1000)
+    assert code.page.query_selector(".notification-toast:has-text('completiond')") is None
+
+
+def test_a_program_that_keeps_ending_is_told_once(code_without_program: VSCode) -> None:
+    code = code_without_program
+    code.set("completiond.path", shutil.which("false"))
+    code.wait_for_element(".notification-toast:has-text('keeps ending')")
+    code.run("Notifications: Clear All Notifications")
+    code.page.wait_for_timeout(10_000)  # there are some more starts in it
+    assert code.page.query_selector(".notification-toast") is None
+    code.wait_for_element(IN_ERROR)
