@@ -15,9 +15,9 @@ __all__ = ["ENVIRONMENT_PREFIX", "layer_of_environment"]
 ENVIRONMENT_PREFIX = "COMPLETIOND_"
 _OTHERS = frozenset((
     "COMPLETIOND_CACHE_DIR", "COMPLETIOND_CONFIG_DIR", "COMPLETIOND_RUNTIME_DIR", "COMPLETIOND_STATE_DIR",
-    "COMPLETIOND_SERVE_COMMAND", "COMPLETIOND_ENGINE_REMOTE_KEY", "COMPLETIOND_TEST_EDITORS", "COMPLETIOND_TEST_NVIM",
+    "COMPLETIOND_SERVE_COMMAND", "COMPLETIOND_ENGINE_REMOTE_KEY",
 ))  # fmt: skip
-"""Variables of ours that are not settings; the last two tell our tests which editors to run."""
+"""Variables of ours that are not settings."""
 
 
 def layer_of_environment(environment: Mapping[str, str]) -> Layer:

@@ -104,7 +104,7 @@ class ModelConfig(Section):
     )
     threads: int = Field(0, ge=0, le=256, description="CPU threads; 0 chooses a power of two up to 8.")
     context_tokens: int = Field(2048, ge=128, le=131072, description="Size of the key/value cache, in tokens.")
-    idle_release_s: Annotated[int, Reload.LIVE] = Field(
+    idle_release_s: int = Field(
         1800,
         ge=0,
         le=604800,

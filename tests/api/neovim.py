@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import shutil
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from completiond.paths import Paths
+from tests.e2e.editors.neovim_install import neovim_0_12
 from tests.e2e.harness import TIMEOUT_S, environment
-
-NVIM_VARIABLE = "COMPLETIOND_TEST_NVIM"
-
-
-def nvim_program() -> str:
-    """Neovim 0.12 or newer, or the test fails: an editor that is not there has not been tested."""
-    program = os.environ.get(NVIM_VARIABLE, "")
-    if not program or shutil.which(program) is None:
-        pytest.fail(f"{NVIM_VARIABLE} does not name a Neovim that can be run: {program!r}")
-    return program
 
 
 async def run_lua(folder: Path, paths: Paths, code: str) -> Any:
-    """What ``code`` returns, as JSON. ``folder`` is empty, and the working folder."""
+    """What ``code`` returns, as JSON. ``folder`` is empty, and the working folder. Raises CannotInstallError where no
+    Neovim is to be had: an editor that is not there has not been tested.
+    """
     script, result = folder / "script.lua", folder / "result.json"
     script.write_text(
         "assert(vim.fn.has('nvim-0.12') == 1, 'Neovim is too old')\n"
@@ -34,7 +23,7 @@ async def run_lua(folder: Path, paths: Paths, code: str) -> Any:
         f"vim.fn.writefile({{ vim.json.encode({{ run() }}) }}, '{result}')\n"
     )
     process = await asyncio.create_subprocess_exec(
-        nvim_program(), "--headless", "--clean", "-l", str(script),
+        str(await asyncio.to_thread(neovim_0_12)), "--headless", "--clean", "-l", str(script),
         cwd=folder, env=environment(paths, XDG_STATE_HOME=str(folder)),
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
