@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import statistics
 import sys
 from collections.abc import Iterator
@@ -369,13 +368,3 @@ def test_a_missing_program_is_told_once_and_stands_in_the_status_bar(code_withou
     code.type("x")
     code.page.wait_for_timeout(1000)
     assert code.page.query_selector(".notification-toast:has-text('completiond')") is None
-
-
-def test_a_program_that_keeps_ending_is_told_once(code_without_program: VSCode) -> None:
-    code = code_without_program
-    code.set("completiond.path", shutil.which("false"))
-    code.wait_for_element(".notification-toast:has-text('keeps ending')")
-    code.run("Notifications: Clear All Notifications")
-    code.page.wait_for_timeout(10_000)  # there are some more starts in it
-    assert code.page.query_selector(".notification-toast") is None
-    code.wait_for_element(IN_ERROR)

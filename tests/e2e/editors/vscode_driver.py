@@ -17,7 +17,7 @@ from tests.e2e.editors.vscode_server import user_settings
 
 __all__ = ["TIMEOUT_S", "VSCode", "open_browser", "open_vscode"]
 
-TIMEOUT_S: Final = 30.0
+TIMEOUT_S: Final = 120.0
 """For what takes milliseconds, or seconds while the model loads, when nothing else runs on the machine."""
 KEY_MS: Final = 60
 T = TypeVar("T")
