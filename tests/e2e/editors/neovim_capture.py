@@ -18,7 +18,7 @@ from rich.text import Text
 
 from completiond.paths import Paths
 from tests.e2e.editors.neovim_driver import PLUGIN, TIMEOUT_S
-from tests.e2e.editors.neovim_install import EDITORS, neovim_0_12
+from tests.e2e.editors.neovim_install import neovim_0_12
 from tests.e2e.harness import ROOT, kill_daemon
 
 _COLUMNS: Final = 88
@@ -71,7 +71,7 @@ def capture(target: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="cdc-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         own = {f"COMPLETIOND_{kind}_DIR": str(folder / kind.lower()) for kind in ("CONFIG", "RUNTIME", "STATE")}
-        env = {key: value for key, value in os.environ.items() if key != EDITORS} | own
+        env = {**os.environ, **own}
         env |= {"XDG_STATE_HOME": name, "XDG_DATA_HOME": name, "PYTHONPATH": str(ROOT)}
         (folder / "inventory.py").write_text(_SAMPLE.read_text(encoding="utf-8"), encoding="utf-8")
         setup = f"require('completiond').setup({{ cmd = {{ [[{sys.executable}]], '-m', 'completiond', 'lsp' }} }})"

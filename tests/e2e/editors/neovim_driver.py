@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import pynvim
 
-from tests.e2e.editors.neovim_install import EDITORS
 from tests.e2e.harness import ROOT
 
 __all__ = ["PLUGIN", "TIMEOUT_S", "Neovim", "running"]
@@ -134,8 +133,7 @@ def running(
         plugin = f"vim.opt.runtimepath:prepend([[{PLUGIN}]])"
         init.write_text(f"{plugin}\n{before}\nrequire('completiond').setup({{ {setup} }})\n", encoding="utf-8")
     argv = [str(program), "--embed", "--headless", "--clean", "-u", str(init), *map(str, files)]
-    env = {name: value for name, value in env.items() if name != EDITORS}  # the daemon takes it for a setting
-    start = ["env", "-C", str(folder), "-u", EDITORS, *(f"{name}={value}" for name, value in env.items())]
+    start = ["env", "-C", str(folder), *(f"{name}={value}" for name, value in env.items())]
     vim = pynvim.attach("child", argv=[*start, *argv])
     try:
         yield Neovim(vim)

