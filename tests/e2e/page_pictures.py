@@ -24,7 +24,7 @@ def main() -> None:
         del variables["COMPLETIOND_SERVE_COMMAND"]
         with page_daemon(paths, variables) as address:
             for scheme in SCHEMES:
-                size = {"width": 1100, "height": 1010}
+                size = {"width": 1100, "height": 1415}
                 with visit(browser, address, viewport=size, color_scheme=scheme, reduced_motion="reduce") as one:
                     take(one, scheme)
 

@@ -22,7 +22,7 @@ export function table(caption, columns, rows) {
   const lines = rows.map((row) => make("tr", {}, ...row.map((cell, index) => make("td", kind(index), String(cell)))));
   const whole = make("table", {}, make("caption", {}, caption), make("thead", {}, make("tr", {}, ...head)));
   whole.append(make("tbody", {}, ...lines));
-  return make("div", { class: "wide" }, whole);
+  return make("div", { class: "wide", tabindex: "0", role: "group", "aria-label": caption }, whole); // keys scroll it
 }
 
 function fill(element, attributes, children) {
