@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from completiond.client import connect
 from completiond.complete.completer import Completer
 from completiond.paths import Paths
 from tests.e2e.harness import Editor, kill_daemon
-from tests.e2e.test_real_model import until_loaded
+from tests.e2e.test_real_model import status, until_loaded
 
 pytestmark = pytest.mark.model
 
@@ -30,12 +29,6 @@ def paths(fresh_paths: Paths, default_completer: Completer) -> Iterator[Paths]:
     """``default_completer`` has prepared the weights, so that the daemon's start is a warm one."""
     yield fresh_paths
     kill_daemon(fresh_paths)
-
-
-def status(paths: Paths) -> dict[str, Any]:
-    with connect(paths, start=False) as client:
-        values: dict[str, Any] = client.call("completiond/status")
-    return values
 
 
 async def until_it_says(paths: Paths, what: str) -> dict[str, Any]:
