@@ -176,6 +176,8 @@ class RemoteCompleter:
         text = with_line_feeds(request.prefix), with_line_feeds(request.suffix)
         read_chars = wanted.prefix_tokens * CHARS_PER_TOKEN, wanted.suffix_tokens * CHARS_PER_TOKEN
         prefix, suffix = mask_secrets(*text, *read_chars)
+        key = (request.client_id, request.document_id)
+        prefix, suffix = self.dictionary.masked(key, prefix, suffix, max(read_chars))
         context = NO_CONTEXT
         if budget.context_tokens:
             place = ContextPlace.of(request, prefix, suffix, budget)

@@ -17,7 +17,7 @@ from completiond.complete.completer import Completer
 from completiond.complete.families import FAMILIES
 from completiond.complete.remote_completer import RemoteCompleter, open_remote
 from completiond.complete.remote_format import RemoteFormat
-from completiond.complete.request import Chunk, Completion, CompletionRequest, Lines
+from completiond.complete.request import Chunk, Completion, CompletionRequest, LineEdit, Lines
 from completiond.config import CompletionConfig, Config, ExcludeConfig, ModelConfig, PromptConfig
 from completiond.config.setting import all_settings
 from completiond.engine.remote_key import KEY_VARIABLE
@@ -185,6 +185,14 @@ def test_secrets_are_asterisks(server: Server) -> None:
     for asked in server.questions:
         assert SECRET.encode() not in asked.raw
         assert b"****" in asked.raw
+
+
+def test_what_an_edit_left_of_a_secret_is_not_sent(server: Server) -> None:
+    with completer_of(config_of(server)) as completer:
+        completer.documents.open(("me", "a.py"), [f'x = "{SECRET}"', ""], "")
+        completer.documents.edit(("me", "a.py"), [LineEdit(0, 1, (f'x = "{SECRET[6:]}"',))])
+        answer_of(completer, f'x = "{SECRET[6:]}"\ny = ', "", client_id="me", document_id="a.py")
+    assert sent(server)[0] == f'x = "{"*" * len(SECRET[6:])}"\ny = '
 
 
 def test_an_answer_that_repeats_the_asterisks_is_not_shown(server: Server) -> None:
