@@ -24,7 +24,7 @@ ERROR: Final = "error: "
 """Followed by the class of a CompletiondError, as clients get it in ``data.type``, or by ``internal``."""
 INTERNAL: Final = f"{ERROR}internal"
 
-_ORIGIN: Final = "`completiond config show --origin` tells where that is set"
+_ORIGIN: Final = "`completiond config show --origin FILE` tells where, in your settings or the repository's"
 
 _ENDS: Final = {
     "eos": "The model ended the answer by itself.",
