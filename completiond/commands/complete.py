@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -137,14 +137,26 @@ def _run_in_daemon(
                 status.stop()
                 show(chunk["text"], chunk["spans"])
 
-        running = client.call("completiond/status")["model"]
-        if wanted and running != wanted:
+        daemon = client.call("completiond/status")
+        if wanted and daemon["model"] != wanted:
             raise DaemonError(
-                f"The daemon runs {running}, not {wanted}.",
+                f"The daemon runs {daemon['model']}, not {wanted}.",
                 "`completiond stop` ends it; or use --standalone.",
             )
+        _warn_of_environment(settings.environment, daemon["environment"])
         completion: dict[str, Any] = client.call("completiond/complete", params, on_notification)
     return completion
+
+
+def _warn_of_environment(here: Mapping[str, str], daemons: Mapping[str, str]) -> None:
+    """Say which settings of this terminal's environment do not count: a daemon has its own."""
+    for name, value in here.items():
+        if daemons.get(name) != value and name != _MODEL_VARIABLE:
+            typer.echo(
+                f"completiond: {name}={value} does not count: the daemon was started without it. `completiond stop` ends"
+                " it, and this command then starts another; or use --standalone.",
+                err=True,
+            )
 
 
 def _wanted(config: Config) -> str:

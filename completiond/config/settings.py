@@ -124,6 +124,11 @@ class Settings:
             self._changed()
 
     @property
+    def environment(self) -> dict[str, str]:
+        """Variables that this process was started with, and what each sets, as it is shown."""
+        return {origin.where: shown(value) for value, origin in self._environment.values.values()}
+
+    @property
     def clients(self) -> tuple[str, ...]:
         """Those that have sent settings."""
         return tuple(self._clients)

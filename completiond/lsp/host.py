@@ -102,6 +102,7 @@ class Host:
             "socket": str(self._socket) if self._socket else None,
             "http": self.http_url,
             "clients": len(self._clients) - (asking in self._clients),
+            "environment": self.settings.environment if self.settings is not None else {},
             "problems": [str(problem) for problem in problems],
             "counters": asdict(self.counters),
             "accepts": asdict(self.accepts),

@@ -214,6 +214,16 @@ def test_a_repository_can_turn_answers_off(run: Run, file: Path, options: tuple[
     assert result.stderr == f"no suggestion ({GLOB_CODE}): {REASONS[GLOB_CODE]}\n"
 
 
+def test_a_setting_in_the_environment_that_the_daemon_lacks_is_told(run: Run, file: Path) -> None:
+    place = ("complete", str(file), "--line", "21")
+    quiet = run(*place)
+    assert "does not count" not in quiet.stderr
+    done = run(*place, COMPLETIOND_COMPLETION_MAX_TOKENS="3")
+    assert done.returncode == 0
+    assert done.stdout == quiet.stdout
+    assert "COMPLETIOND_COMPLETION_MAX_TOKENS=3 does not count: the daemon was started without it" in done.stderr
+
+
 def test_a_misspelled_setting_in_the_environment_is_told(run: Run, file: Path) -> None:
     result = run("complete", str(file), "--line", "1", COMPLETIOND_MODEL_NMAE="x")
     assert result.returncode == 0
