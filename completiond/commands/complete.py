@@ -153,8 +153,8 @@ def _warn_of_environment(here: Mapping[str, str], daemons: Mapping[str, str]) ->
     for name, value in here.items():
         if daemons.get(name) != value and name != _MODEL_VARIABLE:
             typer.echo(
-                f"completiond: {name}={value} does not count: the daemon was started without it. `completiond stop` ends"
-                " it, and this command then starts another; or use --standalone.",
+                f"completiond: {name}={value} does not count: the daemon was started without it. `completiond stop`"
+                " ends it, and this command then starts another; or use --standalone.",
                 err=True,
             )
 
