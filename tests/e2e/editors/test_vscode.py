@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import statistics
 import sys
 from collections.abc import Iterator
@@ -32,7 +33,8 @@ from tests.e2e.harness import kill_daemon
 pytestmark = pytest.mark.model
 
 RENAME = next(scene for scene in SCENES if "rename" in scene.title)
-FILES = (SAMPLE_NAME, "dismissed.py", "killed.py", "off.py", "times.py", "stock.py")
+NAMES = ("dismissed", "killed", "off", "everywhere", "language", "status", "list", "times", "stock")
+FILES = (SAMPLE_NAME, *(f"{name}.py" for name in NAMES))
 SETTINGS: dict[str, Any] = {
     "completiond.path": str(Path(sys.executable).parent / "completiond"),
     "chat.disableAIFeatures": True,
@@ -43,8 +45,9 @@ SETTINGS: dict[str, Any] = {
     "workbench.startupEditor": "none",
     "workbench.secondarySideBar.defaultVisibility": "hidden",
 }
-IN_ERROR = ".statusbar [id*='completiond'] .codicon-error"
-"""The item in the status bar, when something is wrong."""
+ITEM = ".statusbar [id*='completiond']"
+"""The item in the status bar; its icon says how it is."""
+IS_READY, IS_OFF, IN_ERROR = (f"{ITEM} .codicon-{icon}" for icon in ("sparkle", "circle-slash", "error"))
 TYPED = "def discard(stock, name, reason):"
 """What is typed to measure times; each key is one measurement."""
 
@@ -236,6 +239,35 @@ def editors_text(code: VSCode) -> str:
     return "".join(code.page.inner_text(".part.editor").split())
 
 
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [("Turn suggestions on or off", "everywhere.py"), ("Turn on or off for this language", "language.py")],
+)
+def test_turned_off_and_on_again_by_a_command(code: VSCode, paths: Paths, title: str, name: str) -> None:
+    place(code, name)
+    until_ready(code, paths)
+    code.run(f"completiond: {title}")
+    code.wait_for_element(IS_OFF)
+    code.watch()
+    code.type("st")
+    code.page.wait_for_timeout(1500)
+    assert [one.text for one in code.seen] == [""]
+    code.run(f"completiond: {title}")
+    code.wait_for_element(IS_READY)
+    code.type("o")
+    code.wait_for_ghost(lambda ghost: ghost.startswith("ck_by_name"))
+
+
+def test_the_status_is_a_page(code: VSCode, paths: Paths) -> None:
+    place(code, "status.py")
+    until_ready(code, paths)
+    code.run("completiond: Show the status")
+    page = code.wait_for(lambda: text if "State:ready" in (text := editors_text(code)) else None, "the status")
+    assert f"Model:{status(paths)['model']}" in page
+    assert "Thelastrequests,newestfirst" in page
+    code.press("Control+w")
+
+
 def test_a_cell_of_a_notebook_is_completed(code: VSCode, paths: Paths) -> None:
     before, _, _ = RENAME.split(sample_text())
     cell: dict[str, Any] = {
@@ -361,6 +393,7 @@ def test_a_missing_program_is_told_once_and_stands_in_the_status_bar(code_withou
     assert "Choose the file" in told
     picture(code, "vscode-missing")
     code.wait_for_element(IN_ERROR)
+    code.wait_for(lambda: True if "not on the PATH" in code.kept() else None, "a note that it was told")
     code.page.reload(wait_until="domcontentloaded")
     code.wait_for_element(".explorer-folders-view .monaco-list-row")
     code.open(SAMPLE_NAME, 1, 1)
@@ -368,3 +401,14 @@ def test_a_missing_program_is_told_once_and_stands_in_the_status_bar(code_withou
     code.type("x")
     code.page.wait_for_timeout(1000)
     assert code.page.query_selector(".notification-toast:has-text('completiond')") is None
+
+
+def test_a_program_that_keeps_ending_is_told_once(code_without_program: VSCode) -> None:
+    code = code_without_program
+    code.open(SAMPLE_NAME, 1, 1)
+    code.set("completiond.path", shutil.which("false"))
+    code.wait_for_element(".notification-toast:has-text('keeps ending')")
+    code.run("Notifications: Clear All Notifications")
+    code.wait_for_element(".statusbar [aria-label*='started again in 8 s']")  # two starts later
+    code.wait_for_element(IN_ERROR)
+    assert code.page.query_selector(".notification-toast") is None

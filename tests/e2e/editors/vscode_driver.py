@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import Final, TypeVar
 from playwright.sync_api import Browser, ElementHandle, Page, sync_playwright
 
 from tests.e2e.editors.vscode_install import VSCodeTools
-from tests.e2e.editors.vscode_server import user_settings
+from tests.e2e.editors.vscode_server import write_settings
 
 __all__ = ["TIMEOUT_S", "VSCode", "open_browser", "open_vscode"]
 
@@ -57,6 +56,20 @@ WATCH: Final = """(ghost) => {
 }"""
 """From now on, note each ghost text, frame by frame."""
 
+KEPT: Final = """async () => {
+  const ended = (request) => new Promise((done, failed) => {
+    request.onsuccess = () => done(request.result);
+    request.onerror = () => failed(request.error);
+  });
+  const database = await ended(indexedDB.open('vscode-web-state-db-global'));
+  try {
+    const table = database.transaction('ItemTable').objectStore('ItemTable');
+    return (await ended(table.get('completiond.completiond'))) ?? '';
+  } finally {
+    database.close();
+  }
+}"""
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -69,14 +82,12 @@ class Seen:
 class VSCode:
     """One window with one folder."""
 
-    def __init__(self, page: Page, folder: Path, settings: Path, failure: Path) -> None:
-        """``settings``: the user's file; ``failure``: where a picture of the window is left when something does not
-        come.
-        """
+    def __init__(self, page: Page, folder: Path, own: Path) -> None:
+        """``own``: the server's folder, where a picture of the window is left when something does not come."""
         self.page = page
         self.folder = folder
-        self._settings = settings
-        self._failure = failure
+        self._own = own
+        self._failure = own / "failure.png"
 
     def open_file(self, name: str, at: str = "") -> None:
         """Open a file of the folder; ``at``: what VS Code takes behind its name, ``:line:column``."""
@@ -141,8 +152,13 @@ class VSCode:
 
     def set(self, name: str, value: object) -> None:
         """Change one of the user's settings, in the file that VS Code watches."""
-        settings = json.loads(self._settings.read_text(encoding="utf-8"))
-        self._settings.write_text(json.dumps({**settings, name: value}), encoding="utf-8")
+        write_settings(self._own, {name: value})
+
+    def kept(self) -> str:
+        """What VS Code keeps of our extension's state, in the browser: what it writes there comes a moment later, and
+        a page that is reloaded before has lost it.
+        """
+        return str(self.page.evaluate(KEPT))
 
     def run(self, title: str) -> None:
         """Run a command by its title."""
@@ -190,6 +206,6 @@ def open_vscode(browser: Browser, url: str, folder: Path, own: Path) -> Iterator
         page.set_default_timeout(TIMEOUT_S * 1e3)
         page.goto(f"{url}/?folder={folder}", wait_until="domcontentloaded")
         page.wait_for_selector(".monaco-workbench .explorer-folders-view .monaco-list-row")
-        yield VSCode(page, folder, user_settings(own), own / "failure.png")
+        yield VSCode(page, folder, own)
     finally:
         context.close()
