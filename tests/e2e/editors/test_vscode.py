@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import statistics
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,9 +24,10 @@ from completiond.demo.scenes import SAMPLE_NAME, SCENES, sample_text
 from completiond.lock import holder_pid
 from completiond.paths import Paths
 from tests.e2e.editors.fetched import CannotInstallError
-from tests.e2e.editors.vscode_driver import Seen, VSCode, open_browser, open_vscode
+from tests.e2e.editors.vscode_driver import VSCode, open_browser, open_vscode
 from tests.e2e.editors.vscode_install import VSCodeTools, build_extension, vscode_tools
 from tests.e2e.editors.vscode_server import vscode_server
+from tests.e2e.editors.vscode_times import measure
 from tests.e2e.harness import kill_daemon
 
 pytestmark = pytest.mark.model
@@ -268,6 +268,36 @@ def test_the_status_is_a_page(code: VSCode, paths: Paths) -> None:
     code.press("Control+w")
 
 
+def test_behind_an_item_of_vs_codes_own_list_comes_what_fits_that_item(code: VSCode, paths: Paths) -> None:
+    before, _, _ = RENAME.split(sample_text())
+    place(code, "list.py")
+    until_ready(code, paths)
+    code.type("st")
+    code.wait_for_ghost(lambda ghost: ghost.startswith("ock_by_name"))
+    code.press("Control+Space")
+    code.select("str")
+    code.wait_for(lambda: True if not code.ghost.startswith("o") else None, "no ghost text of the other item")
+    code.watch()
+    asked = before.count("\n") + 1, len(before) - before.rfind("\n") - 1 + len("str")
+    code.wait_for(lambda: True if asked in places_asked(paths) else None, "a request behind the item")
+    code.page.wait_for_timeout(1000)
+    assert [one.text for one in code.seen if one.text and not one.text.startswith("r")] == []
+
+    code.select("stock_by_name")
+    code.wait_for_ghost(lambda ghost: ghost.startswith("ock_by_name[name] -= quantity"))
+    picture(code, "vscode-list")
+    code.press("Tab")  # the item, since the list is open
+    code.wait_for_ghost(lambda ghost: ghost.startswith("[name] -= quantity"))
+    code.press("Tab")
+    wanted = before + "stock_by_name[name] -= quantity"
+    code.saved("list.py", lambda text: text.startswith(wanted))
+
+
+def places_asked(paths: Paths) -> list[tuple[int, int]]:
+    """Line (from 1) and column (from 0) of the last requests that have ended."""
+    return [(one["line"], one["column"]) for one in status(paths, why=True)["recent"]]
+
+
 def test_a_cell_of_a_notebook_is_completed(code: VSCode, paths: Paths) -> None:
     before, _, _ = RENAME.split(sample_text())
     cell: dict[str, Any] = {
@@ -293,57 +323,12 @@ def test_a_cell_of_a_notebook_is_completed(code: VSCode, paths: Paths) -> None:
 
 def test_times_from_key_to_ghost_text_beside_the_servers_own(code: VSCode, paths: Paths) -> None:
     """Prints what is measured; that there is ghost text after most keys is all that is asserted."""
-    before, _, _ = RENAME.split(sample_text())
-    code.open("times.py", before.count("\n") + 1, 1)
+    line = RENAME.split(sample_text())[0].count("\n") + 1
+    code.open("times.py", line, 1)
     until_ready(code, paths)
-    code.page.evaluate(
-        "() => { window.cdKeys = []; addEventListener('keydown', () => cdKeys.push(performance.now()), true); }"
-    )
-    asked_ms, along_ms, whole_ms, server_ms = [], [], [], []
-    for key in TYPED:
-        ghost = code.ghost
-        code.watch()
-        code.type(key)
-        key_ms, seen = settled(code)
-        shown = [one for one in seen if one.ms > key_ms and one.text and one.text != ghost]
-        if not shown:
-            continue
-        if ghost.startswith(key):  # the rest is on the screen already
-            along_ms.append(shown[0].ms - key_ms)
-        else:
-            asked_ms.append(shown[0].ms - key_ms)
-            whole_ms.append(shown[-1].ms - key_ms)
-            server_ms.append(status(paths, why=True)["recent"][0]["took_ms"])
-    print()
-    print(f"{len(asked_ms)} other keys, {len(along_ms)} typed along; milliseconds, median (p90, max)")
-    for title, values in (
-        ("other key to the first ghost text", asked_ms),
-        ("other key to all of the ghost text", whole_ms),
-        ("the server's own time for all of it", server_ms),
-        ("key typed along to the ghost text", along_ms),
-    ):
-        print(f"  {title:42} {summary(values)}")
-    assert len(asked_ms) + len(along_ms) >= 20
-
-
-def settled(code: VSCode) -> tuple[float, list[Seen]]:
-    """Wait until nothing more is shown for the last key; return its time and all that was shown since ``watch``."""
-
-    def look() -> list[Seen] | None:
-        seen, now_ms = code.seen, code.page.evaluate("() => performance.now()")
-        quiet_ms = 700 if seen[-1].text else 2500
-        return seen if now_ms - max(seen[-1].ms, code.page.evaluate("() => cdKeys.at(-1)")) > quiet_ms else None
-
-    seen = code.wait_for(look, "a quiet moment")
-    return float(code.page.evaluate("() => cdKeys.at(-1)")), seen
-
-
-def summary(values: list[float]) -> str:
-    if not values:
-        return "none"
-    values = sorted(values)
-    p90 = values[min(len(values) - 1, round(0.9 * len(values)))]
-    return f"{statistics.median(values):6.0f} ({p90:.0f}, {values[-1]:.0f})"
+    times = measure(code, paths, line, TYPED)
+    print(f"\n{times}")
+    assert len(times.first) + len(times.along) >= 20
 
 
 def test_without_streaming_vs_codes_stock_client_shows_the_same(code: VSCode, paths: Paths) -> None:

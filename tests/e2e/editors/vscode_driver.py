@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -34,7 +35,8 @@ BROWSER: Final = (
 
 GHOST: Final = """() => {
   const text = (node) => node.textContent.replaceAll('\\u00a0', ' ').replaceAll('\\u200b', '');
-  const inline = [...document.querySelectorAll('.view-lines .ghost-text-decoration, .view-lines .ghost-text')];
+  const kinds = ['.ghost-text-decoration', '.ghost-text-decoration-preview', '.ghost-text'];
+  const inline = [...document.querySelectorAll(kinds.map((kind) => `.view-lines ${kind}`).join())];
   const first = inline.filter((node) => !node.parentElement.closest('.ghost-text')).map(text).join('');
   const below = [...document.querySelectorAll('.suggest-preview-text .view-line')];
   below.sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top));
@@ -55,6 +57,9 @@ WATCH: Final = """(ghost) => {
   look();
 }"""
 """From now on, note each ghost text, frame by frame."""
+
+SELECTED: Final = "() => document.querySelector('.suggest-widget.visible .monaco-list-row.focused')?.ariaLabel ?? null"
+"""The item that is selected in VS Code's own list, and its kind: ``word, Text``."""
 
 KEPT: Final = """async () => {
   const ended = (request) => new Promise((done, failed) => {
@@ -167,6 +172,17 @@ class VSCode:
         self.page.keyboard.insert_text(title)
         self.page.wait_for_selector(f".quick-input-list .monaco-list-row.focused[aria-label*='{title}']")
         self.press("Enter")
+
+    def select(self, word: str) -> None:
+        """Go down in VS Code's own list, which is open or about to, to a word."""
+        found = self.wait_for(self._selected, "the list")
+        while not found.startswith(f"{word},"):
+            self.press("ArrowDown")
+            found = self.wait_for(partial(self._selected, found), "the next item")
+
+    def _selected(self, before: str = "") -> str | None:
+        row: str | None = self.page.evaluate(SELECTED)
+        return None if row == before else row
 
     def wait_for_element(self, selector: str) -> ElementHandle:
         """Wait until the page has an element."""
