@@ -40,13 +40,18 @@ export interface Parts {
   readonly onFailure: (error: Error) => void;
 }
 
-/** A language client that never shows a popup for a completion. */
+/** A language client that shows no popup of its own: what is worth one is told once, by who starts it. */
 class QuietClient extends LanguageClient {
   constructor(
     private readonly parts: Parts,
     ...rest: ConstructorParameters<typeof LanguageClient>
   ) {
     super(...rest);
+  }
+
+  /** To the log only, also what the library insists on showing: at each start that fails, for one. */
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
   }
 
   override handleFailedRequest<T>(

@@ -45,11 +45,11 @@ export class Locator {
       : `The setting completiond.path names ${setting}, which is no program.`;
   }
 
-  /** Tell the user, unless that was done before. */
-  tellOnce(): void {
+  /** Tell the user, unless that was done before; does not wait for what is chosen. */
+  async tellOnce(): Promise<void> {
     const reason = this.missing;
     if (this.context.globalState.get<string>(TOLD) !== reason) {
-      void this.context.globalState.update(TOLD, reason);
+      await this.context.globalState.update(TOLD, reason); // first: who sees it may close the window at once
       void this.tell();
     }
   }

@@ -51,7 +51,7 @@ export class Server implements vscode.Disposable {
       const program = await this.locator.find();
       if (program === undefined) {
         this.tell({ kind: "error", reason: `${this.locator.missing} Click for what to do.` });
-        this.locator.tellOnce();
+        await this.locator.tellOnce();
         return;
       }
       this.program = program;

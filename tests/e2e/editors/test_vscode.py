@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
+import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,15 +24,17 @@ from completiond.demo.scenes import SAMPLE_NAME, SCENES, sample_text
 from completiond.lock import holder_pid
 from completiond.paths import Paths
 from tests.e2e.editors.fetched import CannotInstallError
-from tests.e2e.editors.vscode_driver import Seen, VSCode, open_browser, open_vscode
+from tests.e2e.editors.vscode_driver import VSCode, open_browser, open_vscode
 from tests.e2e.editors.vscode_install import VSCodeTools, build_extension, vscode_tools
 from tests.e2e.editors.vscode_server import vscode_server
+from tests.e2e.editors.vscode_times import measure
 from tests.e2e.harness import kill_daemon
 
 pytestmark = pytest.mark.model
 
 RENAME = next(scene for scene in SCENES if "rename" in scene.title)
-FILES = (SAMPLE_NAME, "dismissed.py", "killed.py", "off.py", "times.py", "stock.py")
+NAMES = ("dismissed", "killed", "off", "everywhere", "language", "status", "list", "times", "stock")
+FILES = (SAMPLE_NAME, *(f"{name}.py" for name in NAMES))
 SETTINGS: dict[str, Any] = {
     "completiond.path": str(Path(sys.executable).parent / "completiond"),
     "chat.disableAIFeatures": True,
@@ -43,8 +45,9 @@ SETTINGS: dict[str, Any] = {
     "workbench.startupEditor": "none",
     "workbench.secondarySideBar.defaultVisibility": "hidden",
 }
-IN_ERROR = ".statusbar [id*='completiond'] .codicon-error"
-"""The item in the status bar, when something is wrong."""
+ITEM = ".statusbar [id*='completiond']"
+"""The item in the status bar; its icon says how it is."""
+IS_READY, IS_OFF, IN_ERROR = (f"{ITEM} .codicon-{icon}" for icon in ("sparkle", "circle-slash", "error"))
 TYPED = "def discard(stock, name, reason):"
 """What is typed to measure times; each key is one measurement."""
 
@@ -236,6 +239,65 @@ def editors_text(code: VSCode) -> str:
     return "".join(code.page.inner_text(".part.editor").split())
 
 
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [("Turn suggestions on or off", "everywhere.py"), ("Turn on or off for this language", "language.py")],
+)
+def test_turned_off_and_on_again_by_a_command(code: VSCode, paths: Paths, title: str, name: str) -> None:
+    place(code, name)
+    until_ready(code, paths)
+    code.run(f"completiond: {title}")
+    code.wait_for_element(IS_OFF)
+    code.watch()
+    code.type("st")
+    code.page.wait_for_timeout(1500)
+    assert [one.text for one in code.seen] == [""]
+    code.run(f"completiond: {title}")
+    code.wait_for_element(IS_READY)
+    code.type("o")
+    code.wait_for_ghost(lambda ghost: ghost.startswith("ck_by_name"))
+
+
+def test_the_status_is_a_page(code: VSCode, paths: Paths) -> None:
+    place(code, "status.py")
+    until_ready(code, paths)
+    code.run("completiond: Show the status")
+    page = code.wait_for(lambda: text if "State:ready" in (text := editors_text(code)) else None, "the status")
+    assert f"Model:{status(paths)['model']}" in page
+    assert "Thelastrequests,newestfirst" in page
+    code.press("Control+w")
+
+
+def test_behind_an_item_of_vs_codes_own_list_comes_what_fits_that_item(code: VSCode, paths: Paths) -> None:
+    before, _, _ = RENAME.split(sample_text())
+    place(code, "list.py")
+    until_ready(code, paths)
+    code.type("st")
+    code.wait_for_ghost(lambda ghost: ghost.startswith("ock_by_name"))
+    code.press("Control+Space")
+    code.select("str")
+    code.wait_for(lambda: True if not code.ghost.startswith("o") else None, "no ghost text of the other item")
+    code.watch()
+    asked = before.count("\n") + 1, len(before) - before.rfind("\n") - 1 + len("str")
+    code.wait_for(lambda: True if asked in places_asked(paths) else None, "a request behind the item")
+    code.page.wait_for_timeout(1000)
+    assert [one.text for one in code.seen if one.text and not one.text.startswith("r")] == []
+
+    code.select("stock_by_name")
+    code.wait_for_ghost(lambda ghost: ghost.startswith("ock_by_name[name] -= quantity"))
+    picture(code, "vscode-list")
+    code.press("Tab")  # the item, since the list is open
+    code.wait_for_ghost(lambda ghost: ghost.startswith("[name] -= quantity"))
+    code.press("Tab")
+    wanted = before + "stock_by_name[name] -= quantity"
+    code.saved("list.py", lambda text: text.startswith(wanted))
+
+
+def places_asked(paths: Paths) -> list[tuple[int, int]]:
+    """Line (from 1) and column (from 0) of the last requests that have ended."""
+    return [(one["line"], one["column"]) for one in status(paths, why=True)["recent"]]
+
+
 def test_a_cell_of_a_notebook_is_completed(code: VSCode, paths: Paths) -> None:
     before, _, _ = RENAME.split(sample_text())
     cell: dict[str, Any] = {
@@ -261,57 +323,12 @@ def test_a_cell_of_a_notebook_is_completed(code: VSCode, paths: Paths) -> None:
 
 def test_times_from_key_to_ghost_text_beside_the_servers_own(code: VSCode, paths: Paths) -> None:
     """Prints what is measured; that there is ghost text after most keys is all that is asserted."""
-    before, _, _ = RENAME.split(sample_text())
-    code.open("times.py", before.count("\n") + 1, 1)
+    line = RENAME.split(sample_text())[0].count("\n") + 1
+    code.open("times.py", line, 1)
     until_ready(code, paths)
-    code.page.evaluate(
-        "() => { window.cdKeys = []; addEventListener('keydown', () => cdKeys.push(performance.now()), true); }"
-    )
-    asked_ms, along_ms, whole_ms, server_ms = [], [], [], []
-    for key in TYPED:
-        ghost = code.ghost
-        code.watch()
-        code.type(key)
-        key_ms, seen = settled(code)
-        shown = [one for one in seen if one.ms > key_ms and one.text and one.text != ghost]
-        if not shown:
-            continue
-        if ghost.startswith(key):  # the rest is on the screen already
-            along_ms.append(shown[0].ms - key_ms)
-        else:
-            asked_ms.append(shown[0].ms - key_ms)
-            whole_ms.append(shown[-1].ms - key_ms)
-            server_ms.append(status(paths, why=True)["recent"][0]["took_ms"])
-    print()
-    print(f"{len(asked_ms)} other keys, {len(along_ms)} typed along; milliseconds, median (p90, max)")
-    for title, values in (
-        ("other key to the first ghost text", asked_ms),
-        ("other key to all of the ghost text", whole_ms),
-        ("the server's own time for all of it", server_ms),
-        ("key typed along to the ghost text", along_ms),
-    ):
-        print(f"  {title:42} {summary(values)}")
-    assert len(asked_ms) + len(along_ms) >= 20
-
-
-def settled(code: VSCode) -> tuple[float, list[Seen]]:
-    """Wait until nothing more is shown for the last key; return its time and all that was shown since ``watch``."""
-
-    def look() -> list[Seen] | None:
-        seen, now_ms = code.seen, code.page.evaluate("() => performance.now()")
-        quiet_ms = 700 if seen[-1].text else 2500
-        return seen if now_ms - max(seen[-1].ms, code.page.evaluate("() => cdKeys.at(-1)")) > quiet_ms else None
-
-    seen = code.wait_for(look, "a quiet moment")
-    return float(code.page.evaluate("() => cdKeys.at(-1)")), seen
-
-
-def summary(values: list[float]) -> str:
-    if not values:
-        return "none"
-    values = sorted(values)
-    p90 = values[min(len(values) - 1, round(0.9 * len(values)))]
-    return f"{statistics.median(values):6.0f} ({p90:.0f}, {values[-1]:.0f})"
+    times = measure(code, paths, line, TYPED)
+    print(f"\n{times}")
+    assert len(times.first) + len(times.along) >= 20
 
 
 def test_without_streaming_vs_codes_stock_client_shows_the_same(code: VSCode, paths: Paths) -> None:
@@ -361,6 +378,7 @@ def test_a_missing_program_is_told_once_and_stands_in_the_status_bar(code_withou
     assert "Choose the file" in told
     picture(code, "vscode-missing")
     code.wait_for_element(IN_ERROR)
+    code.wait_for(lambda: True if "not on the PATH" in code.kept() else None, "a note that it was told")
     code.page.reload(wait_until="domcontentloaded")
     code.wait_for_element(".explorer-folders-view .monaco-list-row")
     code.open(SAMPLE_NAME, 1, 1)
@@ -368,3 +386,14 @@ def test_a_missing_program_is_told_once_and_stands_in_the_status_bar(code_withou
     code.type("x")
     code.page.wait_for_timeout(1000)
     assert code.page.query_selector(".notification-toast:has-text('completiond')") is None
+
+
+def test_a_program_that_keeps_ending_is_told_once(code_without_program: VSCode) -> None:
+    code = code_without_program
+    code.open(SAMPLE_NAME, 1, 1)
+    code.set("completiond.path", shutil.which("false"))
+    code.wait_for_element(".notification-toast:has-text('keeps ending')")
+    code.run("Notifications: Clear All Notifications")
+    code.wait_for_element(".statusbar [aria-label*='started again in 8 s']")  # two starts later
+    code.wait_for_element(IN_ERROR)
+    assert code.page.query_selector(".notification-toast") is None

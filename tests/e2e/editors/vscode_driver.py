@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
 from playwright.sync_api import Browser, ElementHandle, Page, sync_playwright
 
 from tests.e2e.editors.vscode_install import VSCodeTools
-from tests.e2e.editors.vscode_server import user_settings
+from tests.e2e.editors.vscode_server import write_settings
 
 __all__ = ["TIMEOUT_S", "VSCode", "open_browser", "open_vscode"]
 
@@ -35,7 +35,8 @@ BROWSER: Final = (
 
 GHOST: Final = """() => {
   const text = (node) => node.textContent.replaceAll('\\u00a0', ' ').replaceAll('\\u200b', '');
-  const inline = [...document.querySelectorAll('.view-lines .ghost-text-decoration, .view-lines .ghost-text')];
+  const kinds = ['.ghost-text-decoration', '.ghost-text-decoration-preview', '.ghost-text'];
+  const inline = [...document.querySelectorAll(kinds.map((kind) => `.view-lines ${kind}`).join())];
   const first = inline.filter((node) => !node.parentElement.closest('.ghost-text')).map(text).join('');
   const below = [...document.querySelectorAll('.suggest-preview-text .view-line')];
   below.sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top));
@@ -57,6 +58,23 @@ WATCH: Final = """(ghost) => {
 }"""
 """From now on, note each ghost text, frame by frame."""
 
+SELECTED: Final = "() => document.querySelector('.suggest-widget.visible .monaco-list-row.focused')?.ariaLabel ?? null"
+"""The item that is selected in VS Code's own list, and its kind: ``word, Text``."""
+
+KEPT: Final = """async () => {
+  const ended = (request) => new Promise((done, failed) => {
+    request.onsuccess = () => done(request.result);
+    request.onerror = () => failed(request.error);
+  });
+  const database = await ended(indexedDB.open('vscode-web-state-db-global'));
+  try {
+    const table = database.transaction('ItemTable').objectStore('ItemTable');
+    return (await ended(table.get('completiond.completiond'))) ?? '';
+  } finally {
+    database.close();
+  }
+}"""
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -69,14 +87,12 @@ class Seen:
 class VSCode:
     """One window with one folder."""
 
-    def __init__(self, page: Page, folder: Path, settings: Path, failure: Path) -> None:
-        """``settings``: the user's file; ``failure``: where a picture of the window is left when something does not
-        come.
-        """
+    def __init__(self, page: Page, folder: Path, own: Path) -> None:
+        """``own``: the server's folder, where a picture of the window is left when something does not come."""
         self.page = page
         self.folder = folder
-        self._settings = settings
-        self._failure = failure
+        self._own = own
+        self._failure = own / "failure.png"
 
     def open_file(self, name: str, at: str = "") -> None:
         """Open a file of the folder; ``at``: what VS Code takes behind its name, ``:line:column``."""
@@ -141,8 +157,13 @@ class VSCode:
 
     def set(self, name: str, value: object) -> None:
         """Change one of the user's settings, in the file that VS Code watches."""
-        settings = json.loads(self._settings.read_text(encoding="utf-8"))
-        self._settings.write_text(json.dumps({**settings, name: value}), encoding="utf-8")
+        write_settings(self._own, {name: value})
+
+    def kept(self) -> str:
+        """What VS Code keeps of our extension's state, in the browser: what it writes there comes a moment later, and
+        a page that is reloaded before has lost it.
+        """
+        return str(self.page.evaluate(KEPT))
 
     def run(self, title: str) -> None:
         """Run a command by its title."""
@@ -151,6 +172,17 @@ class VSCode:
         self.page.keyboard.insert_text(title)
         self.page.wait_for_selector(f".quick-input-list .monaco-list-row.focused[aria-label*='{title}']")
         self.press("Enter")
+
+    def select(self, word: str) -> None:
+        """Go down in VS Code's own list, which is open or about to, to a word."""
+        found = self.wait_for(self._selected, "the list")
+        while not found.startswith(f"{word},"):
+            self.press("ArrowDown")
+            found = self.wait_for(partial(self._selected, found), "the next item")
+
+    def _selected(self, before: str = "") -> str | None:
+        row: str | None = self.page.evaluate(SELECTED)
+        return None if row == before else row
 
     def wait_for_element(self, selector: str) -> ElementHandle:
         """Wait until the page has an element."""
@@ -190,6 +222,6 @@ def open_vscode(browser: Browser, url: str, folder: Path, own: Path) -> Iterator
         page.set_default_timeout(TIMEOUT_S * 1e3)
         page.goto(f"{url}/?folder={folder}", wait_until="domcontentloaded")
         page.wait_for_selector(".monaco-workbench .explorer-folders-view .monaco-list-row")
-        yield VSCode(page, folder, user_settings(own), own / "failure.png")
+        yield VSCode(page, folder, own)
     finally:
         context.close()

@@ -14,18 +14,26 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tests.e2e.editors.vscode_install import VSCodeTools
 
-__all__ = ["user_settings", "vscode_server"]
+__all__ = ["vscode_server", "write_settings"]
 
-START_S = 120.0
+START_S: Final = 120.0
+OF_THE_MACHINE: Final = frozenset({"completiond.path"})
+"""Settings with the scope of a machine: where VS Code serves a browser, they count in the server's file only."""
 
 
-def user_settings(folder: Path) -> Path:
-    """The user's settings, of a server with this folder."""
-    return folder / "user" / "User" / "settings.json"
+def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Change settings of a server with this folder, each in the file that VS Code reads it from and watches."""
+    for name in ("User", "Machine"):
+        chosen = {key: value for key, value in settings.items() if (key in OF_THE_MACHINE) == (name == "Machine")}
+        file = folder / "user" / name / "settings.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        if not file.exists() or before | chosen != before:
+            file.write_text(json.dumps(before | chosen), encoding="utf-8")
 
 
 @contextmanager
@@ -34,8 +42,7 @@ def vscode_server(
 ) -> Iterator[str]:
     """Serve VS Code with an extension; ``folder`` is for its own files. Yields its URL, on this machine only."""
     user, extensions = folder / "user", folder / "extensions"
-    user_settings(folder).parent.mkdir(parents=True)
-    user_settings(folder).write_text(json.dumps(dict(settings)), encoding="utf-8")
+    write_settings(folder, settings)
     (folder / "config.yaml").write_text("", encoding="utf-8")
     program = [str(tools.node), str(tools.code_server), "--config", str(folder / "config.yaml")]
     program += ["--user-data-dir", str(user), "--extensions-dir", str(extensions)]
