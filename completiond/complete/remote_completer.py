@@ -138,7 +138,8 @@ class RemoteCompleter:
         prompt, is_masked = self.prompt(request, settings)
         answer = _answer(request, settings, is_masked)
         max_chars = max_tokens * CHARS_PER_TOKEN
-        writing = RemoteWriting(answer, () if request.is_raw else self.format.ends, max_chars, self.server.ends_answers)
+        ends, is_whole = ((), False) if request.is_raw else (self.format.ends, self.server.ends_answers)
+        writing = RemoteWriting(answer, ends, max_chars, is_whole)
         line_end, lines = line_end_of(request), ""
         with contextlib.closing(self.server.complete(self._fields(prompt, max_tokens, request))) as portions:
             for portion in portions:

@@ -315,6 +315,15 @@ def test_a_server_that_knows_no_length_is_cut(server: Server) -> None:
     assert answer.stop_reason == "length"
 
 
+@pytest.mark.parametrize("owner", ["them", "completiond"])
+def test_a_raw_answer_that_became_too_long_says_so_whoever_wrote_it(server: Server, owner: str) -> None:
+    server.reply = writes("x = 1\ny = 2", finish="length")
+    with completer_of(config_of(server)) as completer:
+        completer.server.ends_answers = owner == "completiond"
+        answer = answer_of(completer, "a\n", is_raw=True)
+    assert (answer.text, answer.stop_reason) == ("x = 1\ny = 2", "length")
+
+
 @pytest.mark.parametrize(("owner", "text"), [("them", "x = 1"), ("completiond", "x = 1\ny = 2")])
 def test_of_what_became_too_long_whole_lines_are_kept_once(server: Server, owner: str, text: str) -> None:
     server.reply = writes("x = 1\ny = 2", finish="length")
