@@ -20,11 +20,12 @@ BodyT = TypeVar("BodyT", bound="Body")
 
 
 class BodyError(UsageError):
-    """``param`` is what is wrong, by name."""
+    """``param`` is what is wrong, by name; ``status`` what it is answered with."""
 
-    def __init__(self, message: str, advice: str = "", param: str | None = None) -> None:
+    def __init__(self, message: str, advice: str = "", param: str | None = None, status: int = 400) -> None:
         super().__init__(message, advice)
         self.param = param
+        self.status = status
 
 
 class Body(BaseModel):

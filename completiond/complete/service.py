@@ -232,6 +232,10 @@ class LocalService:
         """See Service.detokenize."""
         return await asyncio.to_thread(self._ready().tokenizer.spell, token_ids)
 
+    async def spellings(self, token_ids: Sequence[int]) -> Sequence[str]:
+        """See Service.spellings."""
+        return await asyncio.to_thread(self._ready().tokenizer.spell_each, token_ids)
+
     def observe(self, listener: Callable[[Completion], None]) -> Callable[[], None]:
         """See Service.observe."""
         return self._recent.observe(listener)

@@ -137,6 +137,11 @@ class TextTokenizer:
         text: str = self._tokenizer.decode(list(token_ids), skip_special_tokens=False)
         return text
 
+    def spell_each(self, token_ids: Sequence[int]) -> list[str]:
+        """The text of each token by itself. Raises what ``spell`` does."""
+        spelled = {index: self.spell([index]) for index in set(token_ids)}
+        return [spelled[index] for index in token_ids]
+
     def control_id(self, content: str) -> int | None:
         """Id of the control token that is spelled ``content``, when the model has it."""
         return next((index for index, spelled in self._controls.items() if spelled == content), None)

@@ -158,6 +158,20 @@ async def test_tokens(api: Api) -> None:
     assert (await api.post("/detokenize", {"tokens": [10**9]})).status == 400
 
 
+async def test_texts_for_the_tokenizer_are_bounded(api: Api) -> None:
+    whole = (await api.post("/tokenize", {"content": "é" * (128 << 10), "with_pieces": True})).json["tokens"]
+    assert len(whole) == 256 << 10
+    assert (await api.post("/detokenize", {"tokens": [one["id"] for one in whole]})).status == 200
+    tokens = [*(one["id"] for one in whole), 97]
+    for path, param, body in (
+        ("/tokenize", "content", {"content": "é" * (128 << 10) + "a", "with_pieces": True}),
+        ("/detokenize", "tokens", {"tokens": tokens}),
+    ):
+        reply = await api.post(path, body)
+        error = reply.json["error"]
+        assert (reply.status, error["code"], error["param"], error["advice"][:4]) == (413, 413, param, "Send")
+
+
 async def test_what_it_says_of_itself(api: Api) -> None:
     assert (await api.get("/health")).json["status"] == "ok"
     props = (await api.get("/props")).json
