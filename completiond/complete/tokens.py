@@ -133,7 +133,7 @@ class TextTokenizer:
     def spell(self, token_ids: Sequence[int]) -> str:
         """The same with control tokens as they are spelled. Raises UsageError for an id that is no token's."""
         if unknown := [index for index in token_ids if not 0 <= index < self.vocab_size]:
-            raise UsageError(f"There is no token {unknown[0]}.", f"This model's are below {self.vocab_size}.")
+            raise UsageError(f"There is no token {unknown[0]}.", f"This model's are below {self.vocab_size}.", "tokens")
         text: str = self._tokenizer.decode(list(token_ids), skip_special_tokens=False)
         return text
 

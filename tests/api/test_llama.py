@@ -116,6 +116,27 @@ async def test_a_stream_ends_with_the_numbers(api: Api, path: str, body: Any, te
         ("/completion", {"prompt": {}}, "prompt"),
         ("/completion", {"prompt": "x", "stop": 3}, "stop"),
         ("/completion", {"prompt": ["x"] * 17}, "prompt"),
+        ("/completion", {}, "prompt"),
+        ("/completion", {**RAW, "n_predict": -2}, "n_predict"),
+        ("/completion", {**RAW, "n_cmpl": 0}, "n_cmpl"),
+        ("/completion", {**RAW, "n": -1}, "n"),
+        ("/completion", {**RAW, "top_k": -1}, "top_k"),
+        ("/completion", {**RAW, "top_p": 7}, "top_p"),
+        ("/completion", {**RAW, "temperature": -1}, "temperature"),
+        ("/completion", {"prompt": [10**6]}, "prompt"),
+        ("/completion", {"prompt": [10**6], "stream": True}, "prompt"),
+        ("/completion", {"prompt": "x" * 2000}, "prompt"),
+        ("/detokenize", {"tokens": [10**6]}, "tokens"),
+        ("/v1/completions", {}, "prompt"),
+        ("/v1/completions", {**RAW, "max_tokens": 0}, "max_tokens"),
+        ("/v1/completions", {**RAW, "max_tokens": -1}, "max_tokens"),
+        ("/v1/completions", {**RAW, "n": 0}, "n"),
+        ("/v1/completions", {**RAW, "n": 3, "best_of": 2}, "best_of"),
+        ("/v1/completions", {"prompt": [[10**6]], "echo": True, "stream": True}, "prompt"),
+        ("/v1/fim/completions", {"prompt": "x", "max_tokens": 0}, "max_tokens"),
+        ("/v1/fim/completions", {"prompt": "x", "top_p": 7}, "top_p"),
+        ("/v1/fim/completions", {"prompt": "x", "temperature": 99, "stream": True}, "temperature"),
+        ("/v1/events", {}, "type"),
     ],
 )
 async def test_an_error_says_which_field(api: Api, path: str, body: Any, param: str) -> None:
@@ -209,5 +230,31 @@ async def test_while_the_model_loads_and_when_it_cannot() -> None:
 async def test_strings_to_end_at_are_few_and_short(api: Api, stop: Any) -> None:
     reply = await api.post("/completion", {**RAW, "stop": stop})
 
-    assert (reply.status, reply.json["error"]["param"].partition(".")[0]) == (400, "stop")
+    error = reply.json["error"]
+    said = "65 strings; 64" if isinstance(stop, list) and len(stop) == 65 else "513 characters; 512"
+    assert (reply.status, error["param"]) == (400, "stop")
+    assert said in error["message"]
     assert (await api.post("/completion", {**RAW, "stop": ["x" * 512] * 64})).status == 200
+
+
+@pytest.mark.parametrize(("field", "value", "kinds"), [
+    ("stop", ["a", 1], "a string or a list of strings"), ("stop", {"a": 1}, "a string or a list of strings"),
+    ("prompt", 3, "a string, a list of strings, tokens"), ("prompt", [["x"]], "a string, a list of strings, tokens"),
+])  # fmt: skip
+@pytest.mark.parametrize("path", ["/completion", "/v1/completions"])
+async def test_a_field_of_several_kinds_names_them(api: Api, path: str, field: str, value: Any, kinds: str) -> None:
+    error = (await api.post(path, {**RAW, field: value})).json["error"]
+
+    assert error["param"] == field
+    assert error["message"].startswith(f"{field}: it has to be {kinds}")
+
+
+async def test_no_limit_is_as_far_as_there_is_room(api: Api) -> None:
+    assert (await api.post("/completion", {**RAW, "n_predict": -1})).json["content"] == ANSWER
+    assert (await api.post("/infill", {**FILL, "n_predict": -1})).json["content"] == FILLED
+
+
+@pytest.mark.parametrize("name", ["n_cmpl", "n"])
+async def test_more_answers_than_there_are_is_told(api: Api, name: str) -> None:
+    assert all(one["ignored"] == [name] for one in (await api.post("/completion", {**RAW, name: 9})).json)
+    assert all("ignored" not in one for one in (await api.post("/completion", {**RAW, name: 8})).json)
