@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from completiond.complete.request import ServiceState
+from completiond.config.settings import Settings
 from tests.api.conftest import ANSWER
 from tests.api.daemon import Api, curl, events_of
 from tests.e2e.harness import daemon_in_process, temporary_paths
@@ -202,6 +203,11 @@ async def test_what_it_says_of_itself(api: Api) -> None:
     assert (slot["id"], slot["is_processing"]) == (0, False)
     (model,) = (await api.get("/v1/models")).json["data"]
     assert (model["id"], model["object"]) == ("fake", "model")
+    assert (await api.get("/v1/models/fake")).json == model
+    for name in ("none", "fake/none", "fake/"):
+        reply = await api.get(f"/v1/models/{name}")
+        assert (reply.status, reply.json["error"]["type"]) == (404, "not_found_error")
+        assert "GET /v1/models" in reply.json["error"]["advice"]
 
 
 async def test_while_the_model_loads_and_when_it_cannot() -> None:
@@ -218,12 +224,23 @@ async def test_while_the_model_loads_and_when_it_cannot() -> None:
             asked = await curl(*to, "--data", '{"prompt":"x"}', "http://completiond/completion")
             assert (asked.status, asked.json["error"]["type"]) == (503, "unavailable_error")
             service.set_state(ServiceState("failed", 0.0, "no such model", "fake-model"))
-            assert (await curl(*to, "http://completiond/health")).status == 503
+            failed = (await curl(*to, "http://completiond/health")).json["error"]
+            assert (failed["code"], failed["message"]) == (503, "The model could not be loaded.")
             service.set_state(ServiceState("ready", 1.0, "", "/home/me/models/fake.gguf", "cpu", "int8", "fake"))
             reply = await curl(*to, "http://completiond/v1/health")
             assert (reply.status, reply.json["status"]) == (200, "ok")
             assert reply.json["model"] == "fake.gguf", "where it lies is nobody's business"
             await asyncio.sleep(0)
+
+
+async def test_a_remote_server_that_is_away_is_told_as_such() -> None:
+    service = FakeService()
+    with temporary_paths() as paths:
+        settings = Settings(paths.config_file, {"COMPLETIOND_ENGINE_REMOTE": "http://127.0.0.1:9/v1"})
+        async with daemon_in_process(paths, service, settings):
+            service.set_state(ServiceState("failed", 0.0, "The server at 127.0.0.1:9 does not answer.", "it"))
+            reply = await curl("--unix-socket", str(paths.socket), "http://completiond/health")
+    assert (reply.status, reply.json["error"]["message"]) == (503, "The server at 127.0.0.1:9 does not answer.")
 
 
 @pytest.mark.parametrize("stop", [["x"] * 65, ["x" * 513], "x" * 513])
