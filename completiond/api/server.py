@@ -100,6 +100,14 @@ class _Connection(web.RequestHandler):
         reply.force_close()
         return reply
 
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """An error that aiohttp raises around the application, such as for an Expect it does not know, is ours too."""
+        if isinstance(resp, web.HTTPException):
+            resp = error_reply(resp.status, f"{resp.reason}.", "docs/api.md says what can be asked.")
+        return await super().finish_response(request, resp, start_time)
+
 
 async def _name_no_version(request: web.Request, response: web.StreamResponse) -> None:
     response.headers["Server"] = _NAME

@@ -216,6 +216,9 @@ async def test_what_is_no_http_gets_no_text_back(api: Api) -> None:
         assert b"secret" not in answer
         assert b"aiohttp" not in answer
     assert (await api.get("/health")).headers["server"] == "completiond"
+    reply = await api.get("/health", "-H", "Expect: secret-code")
+    assert (reply.status, reply.json["error"]["code"], reply.headers["server"]) == (417, 417, "completiond")
+    assert "secret" not in reply.body
     assert await text_of(await api.post("/v1/completions", PROMPT)) == ANSWER
 
 
