@@ -66,6 +66,11 @@ class UsageError(CompletiondError):
 
     exit_status = 2
 
+    def __init__(self, message: str, advice: str = "", param: str | None = None) -> None:
+        """``param``: the name of the field of a request that is wrong, where it is one."""
+        super().__init__(message, advice)
+        self.param = param
+
 
 class ConfigError(UsageError):
     """A setting is unknown or has a wrong value."""

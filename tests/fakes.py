@@ -158,6 +158,10 @@ class FakeService:
         """The characters."""
         return "".join(map(chr, token_ids))
 
+    async def spellings(self, token_ids: Sequence[int]) -> Sequence[str]:
+        """A character each."""
+        return [chr(token) for token in token_ids]
+
     def observe(self, listener: Callable[[Completion], None]) -> Callable[[], None]:
         """Of no answer."""
         return lambda: None

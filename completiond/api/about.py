@@ -10,7 +10,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from completiond import __version__
 from completiond.api.context import API, service_of
-from completiond.api.replies import LOADING, Json, error_body, json_reply
+from completiond.api.replies import LOADING, Json, error_body, error_reply, json_reply
 from completiond.complete.request import ServiceState
 
 __all__ = ["ROUTES", "generation_settings", "model_id"]
@@ -28,6 +28,15 @@ def generation_settings(state: ServiceState, **more: object) -> Json:
     return {"n_ctx": state.context_tokens, **more}
 
 
+def _described(request: web.Request) -> Json:
+    """The model, as OpenAI describes one."""
+    state = service_of(request).state
+    return {
+        "id": model_id(state), "object": "model", "created": request.app[API].started_s, "owned_by": "completiond",
+        "meta": {"n_ctx": state.context_tokens, "fim": state.fim},
+    }  # fmt: skip
+
+
 @ROUTES.get("/health")
 @ROUTES.get("/v1/health")
 async def health(request: web.Request) -> web.Response:
@@ -40,7 +49,11 @@ async def health(request: web.Request) -> web.Response:
     if state.phase == "loading":
         body = error_body(503, LOADING, f"Ask again in a moment: {state.detail}, {state.progress:.0%}.")
     else:
-        body = error_body(503, "The model could not be loaded.", "`completiond status` says why.")
+        settings = request.app[API].host.settings
+        is_remote = settings is not None and settings.config.engine.remote
+        # Of a model on this machine the reason may name folders, and anyone on the machine may ask here.
+        what = state.detail if is_remote else "The model could not be loaded."
+        body = error_body(503, what, "`completiond status` says why, and how it is later.")
     return json_reply(body, 503)
 
 
@@ -48,12 +61,17 @@ async def health(request: web.Request) -> web.Response:
 @ROUTES.get("/models")
 async def models(request: web.Request) -> web.Response:
     """The one model that is loaded, or is on its way."""
-    state = service_of(request).state
-    model = {
-        "id": model_id(state), "object": "model", "created": request.app[API].started_s, "owned_by": "completiond",
-        "meta": {"n_ctx": state.context_tokens, "fim": state.fim},
-    }  # fmt: skip
-    return json_reply({"object": "list", "data": [model]})
+    return json_reply({"object": "list", "data": [_described(request)]})
+
+
+@ROUTES.get("/v1/models/{id:.+}")
+@ROUTES.get("/models/{id:.+}")
+async def model(request: web.Request) -> web.Response:
+    """The one of that name; the names of some have a ``/``."""
+    described = _described(request)
+    if request.match_info["id"] != described["id"]:
+        return error_reply(404, "There is no model of that name here.", "GET /v1/models names the one there is.")
+    return json_reply(described)
 
 
 @ROUTES.get("/props")

@@ -47,7 +47,7 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
             405, f"{error.method} is not allowed here.", f"Use {', '.join(sorted(error.allowed_methods))}."
         )
     except BodyError as error:
-        return error_reply(400, error.message, error.advice, error.param)
+        return error_reply(error.status, error.message, error.advice, error.param)
     except TimeoutError:
         return error_reply(408, "The body did not come in time.", "Send all of it.")
     except (CompletiondError, SupersededError) as error:

@@ -20,11 +20,11 @@ BodyT = TypeVar("BodyT", bound="Body")
 
 
 class BodyError(UsageError):
-    """``param`` is what is wrong, by name."""
+    """``param`` is what is wrong, by name; ``status`` what it is answered with."""
 
-    def __init__(self, message: str, advice: str = "", param: str | None = None) -> None:
-        super().__init__(message, advice)
-        self.param = param
+    def __init__(self, message: str, advice: str = "", param: str | None = None, status: int = 400) -> None:
+        super().__init__(message, advice, param)
+        self.status = status
 
 
 class Body(BaseModel):
@@ -53,7 +53,8 @@ async def read_body(request: web.Request, kind: type[BodyT]) -> BodyT:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         param = _name_of(first["loc"], value, is_missing=first["type"] == "missing")
-        raise BodyError(f"{param}: {first['msg']}.", "docs/api.md has the fields.", param) from None
+        what = first["msg"].removeprefix("Value error, ")
+        raise BodyError(f"{param}: {what}.", "docs/api.md has the fields.", param) from None
 
 
 def _name_of(loc: tuple[int | str, ...], value: Any, is_missing: bool) -> str:
@@ -68,7 +69,7 @@ def _name_of(loc: tuple[int | str, ...], value: Any, is_missing: bool) -> str:
         else:
             continue
         named.append(str(part))
-    return ".".join([*named, str(last)] if is_missing else named)
+    return ".".join([*named, str(last)] if is_missing else named) or str(loc[0])  # sent by its other name
 
 
 def _whole(value: Any) -> Any:

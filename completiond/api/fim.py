@@ -31,7 +31,7 @@ class FimBody(SamplingBody):
 
     prompt: str
     suffix: str = ""
-    max_tokens: int | None = None
+    max_tokens: int | None = Field(None, ge=1)
     seed: int = Field(0, validation_alias=AliasChoices("random_seed", "seed"))
     path: str = ""
     language: str = ""

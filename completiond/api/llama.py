@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Final
 
 from aiohttp import web
@@ -11,8 +11,8 @@ from pydantic import AliasChoices, Field
 
 from completiond.api.asking import answers, stream
 from completiond.api.body import Body, BodyError, read_body
+from completiond.api.fields import MAX_PROMPTS, PromptField
 from completiond.api.llama_reply import chunk_reply, final_reply, with_fields
-from completiond.api.openai import MAX_PROMPTS
 from completiond.api.replies import Json, json_reply
 from completiond.api.sampling_body import SamplingBody, choices
 from completiond.api.sse import stream_reply
@@ -27,13 +27,24 @@ class LlamaBody(SamplingBody):
     """What both have."""
 
     n_predict: int | None = Field(
-        None, validation_alias=AliasChoices("n_predict", "max_completion_tokens", "max_tokens")
+        None, validation_alias=AliasChoices("n_predict", "max_completion_tokens", "max_tokens"), ge=-1
     )
-    n_cmpl: int = Field(1, validation_alias=AliasChoices("n_cmpl", "n"))
+    n_cmpl: int | None = Field(None, ge=1)
+    n: int | None = Field(None, ge=1)
     n_indent: int = 0
     t_max_predict_ms: float = 0.0
     response_fields: list[str] | None = None
     return_tokens: bool = False
+
+    @property
+    def counts(self) -> Mapping[str, int | None]:
+        """See SamplingBody.counts."""
+        return {"n_cmpl": self.n_cmpl} if self.n_cmpl is not None else {"n": self.n}
+
+    @property
+    def num_wanted(self) -> int:
+        """How many answers to each prompt."""
+        return self.n_cmpl or self.n or 1
 
     def described(self, prompt: str) -> Json:
         """What an answer says of the question."""
@@ -83,7 +94,7 @@ class InfillBody(LlamaBody):
 class CompletionBody(LlamaBody):
     """A prompt as it is; of several, each has its answer."""
 
-    prompt: str | list[int] | list[str | list[int]] = ""
+    prompt: PromptField
 
     @property
     def prompts(self) -> list[str | list[int]]:
@@ -133,10 +144,10 @@ async def _reply(
     replies: list[Any] = []
     for prompt, one in asked:
         described = body.described(prompt)
-        for found in await answers(request, one, choices(body.n_cmpl)):
+        for found in await answers(request, one, choices(body.num_wanted)):
             reply = final_reply(request, len(replies), found, described, body.ignored, body.return_tokens)
             replies.append(with_fields(reply, body.response_fields))
-    return json_reply(replies if len(asked) > 1 or body.n_cmpl > 1 else replies[0])
+    return json_reply(replies if len(asked) > 1 or body.num_wanted > 1 else replies[0])
 
 
 async def _events(
@@ -145,7 +156,7 @@ async def _events(
     base = 0
     for prompt, one in asked:
         described, told = body.described(prompt), set[int]()
-        async with contextlib.aclosing(stream(request, one, choices(body.n_cmpl))) as items:
+        async with contextlib.aclosing(stream(request, one, choices(body.num_wanted))) as items:
             async for number, item in items:
                 if not isinstance(item, Completion):
                     yield chunk_reply(base + number, item.text)

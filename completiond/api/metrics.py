@@ -17,7 +17,6 @@ __all__ = ["Metrics"]
 
 _TTFT_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _ITL_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.25, 0.5)
-_EVENTS: Final = ("view", "select", "dismiss")
 
 
 class Metrics:
@@ -66,7 +65,7 @@ class Metrics:
 
     def count_event(self, kind: str) -> None:
         """A plugin says that a suggestion was seen (``view``), taken or sent away."""
-        self._events.labels(kind if kind in _EVENTS else "other").inc()
+        self._events.labels(kind).inc()
 
 
 class _Drafts(Collector):

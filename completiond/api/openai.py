@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from typing import Final
 from uuid import uuid4
 
 from aiohttp import web
+from pydantic import Field
 
 from completiond.api.about import model_id
 from completiond.api.asking import answers, stream
 from completiond.api.body import Body, BodyError, read_body
 from completiond.api.context import service_of
+from completiond.api.fields import MAX_PROMPTS, PromptField
 from completiond.api.replies import Json, json_reply
 from completiond.api.sampling_body import SamplingBody, choices
 from completiond.api.sse import DONE, stream_reply
@@ -24,7 +26,6 @@ __all__ = ["ROUTES", "finish_reason", "usage"]
 
 ROUTES: Final = web.RouteTableDef()
 
-MAX_PROMPTS: Final = 16
 LEAST_LOGPROB: Final = -9999.0
 """JSON has no infinity; this is what OpenAI says for it."""
 
@@ -40,11 +41,11 @@ class StreamOptions(Body):
 class OpenAIBody(SamplingBody):
     """``path`` and ``language`` are ours: where the text is from, for the rules that go by that."""
 
-    prompt: str | list[int] | list[str] | list[list[int]] = ""
+    prompt: PromptField | None = None
     suffix: str | None = None
-    max_tokens: int | None = None
-    n: int = 1
-    best_of: int = 1
+    max_tokens: int | None = Field(None, ge=1)
+    n: int = Field(1, ge=1)
+    best_of: int | None = Field(None, ge=1)
     logprobs: int | None = None
     echo: bool = False
     stream_options: StreamOptions = StreamOptions()
@@ -54,13 +55,20 @@ class OpenAIBody(SamplingBody):
 
     @property
     def prompts(self) -> list[Prompt]:
-        """One or several. Raises BodyError for more than there may be."""
+        """One or several. Raises BodyError for none and for more than there may be."""
+        if self.prompt is None:
+            raise BodyError("prompt: Field required.", "docs/api.md has the fields.", "prompt")
         if isinstance(self.prompt, str):
             return [self.prompt]
         several: list[Prompt] = [one for one in self.prompt if not isinstance(one, int)]
         if len(several) > MAX_PROMPTS:
             raise BodyError(f"There are {len(several)} prompts.", f"Send {MAX_PROMPTS} at most.", "prompt")
         return several or [[one for one in self.prompt if isinstance(one, int)]]
+
+    @property
+    def counts(self) -> Mapping[str, int | None]:
+        """See SamplingBody.counts."""
+        return {"n": self.n, "best_of": self.best_of}
 
     def asked(self, prompt: Prompt) -> CompletionRequest:
         """The question of one of the prompts. Raises BodyError for tokens with a suffix."""
@@ -85,24 +93,25 @@ async def completions(request: web.Request) -> web.StreamResponse:
     if body.echo and body.logprobs is not None:
         raise BodyError("echo gives no logprobs of a prompt.", "Ask for one of them.", "echo")
     prompts = body.prompts
+    best_of = body.n if body.best_of is None else body.best_of
+    if best_of < body.n:
+        raise BodyError(f"best_of is {best_of}, and n is {body.n}.", "Send a best_of of n at least.", "best_of")
     head = _head(request, body)
     if body.stream:
-        if body.best_of > max(1, body.n):
+        if best_of > body.n:
             raise BodyError("The best of several is known when all are there.", "Leave out stream.", "best_of")
         return await stream_reply(request, _events(request, body, prompts, head), DONE)
-    found: list[tuple[str, Completion]] = []
+    listed: list[Json] = []
     by_prompt: list[list[Completion]] = []
-    for prompt in prompts:
-        several = await answers(request, body.asked(prompt), choices(max(body.n, body.best_of)))
-        if body.best_of > body.n:
+    for place, prompt in enumerate(prompts):
+        several = await answers(request, body.asked(prompt), choices(best_of))
+        if best_of > body.n:
             several = sorted(several, key=_mean_logprob, reverse=True)
         by_prompt.append(several[: choices(body.n)])
         echo = await _echo(request, body, prompt)
-        found += [(echo, one) for one in by_prompt[-1]]
-    listed = [
-        _choice(index, echo + one.text, finish_reason(one), _logprobs(one) if body.logprobs is not None else None)
-        for index, (echo, one) in enumerate(found)
-    ]
+        for index, one in enumerate(by_prompt[-1], start=place * body.n):
+            logprobs = _logprobs(one) if body.logprobs is not None else None
+            listed.append(_choice(index, echo + one.text, finish_reason(one), logprobs))
     return json_reply({**head, "choices": listed, "usage": usage(by_prompt)})
 
 
@@ -139,14 +148,13 @@ async def _events(
     has_usage = body.stream_options.include_usage
     head = {**head, "usage": None} if has_usage else head
     by_prompt: list[list[Completion]] = []
-    for prompt in prompts:
-        base, told = sum(map(len, by_prompt)), set[int]()
+    for place, prompt in enumerate(prompts):
+        told = set[int]()
         by_prompt.append([])
-        echo = await _echo(request, body, prompt)
         async with contextlib.aclosing(stream(request, body.asked(prompt), choices(body.n))) as items:
             async for number, item in items:
-                index = base + number
-                if number not in told and echo:
+                index = place * body.n + number
+                if number not in told and (echo := await _echo(request, body, prompt)):
                     yield {**head, "choices": [_choice(index, echo, None)]}
                 is_whole = isinstance(item, Completion) and number not in told  # nothing of it was told before
                 told.add(number)

@@ -19,6 +19,7 @@ from completiond.api.context import API, service_of
 from completiond.api.replies import Json, json_reply
 from completiond.api.sampling_body import MAX_CHOICES
 from completiond.api.sse import stream_reply
+from completiond.complete.reasons import meaning_of
 from completiond.complete.request import Completion, CompletionRequest
 
 __all__ = ["ROUTES"]
@@ -76,7 +77,9 @@ async def status(request: web.Request) -> web.Response:
 
 @ROUTES.post("/api/complete")
 async def complete(request: web.Request) -> web.StreamResponse:
-    """Events: ``{"number", "text", "spans"}`` for each piece, ``{"number", "completion"}`` when an answer is whole."""
+    """Events: ``{"number", "text", "spans"}`` for each piece, ``{"number", "completion", "meaning"}`` when an answer is
+    whole; ``meaning`` is why it ends there, or is empty, in words.
+    """
     body = await read_body(request, CompleteBody)
     return await stream_reply(request, _events(request, body))
 
@@ -85,7 +88,7 @@ async def _events(request: web.Request, body: CompleteBody) -> AsyncGenerator[Js
     async with contextlib.aclosing(stream(request, body.asked, body.count)) as items:
         async for number, item in items:
             if isinstance(item, Completion):
-                yield {"number": number, "completion": asdict(item)}
+                yield {"number": number, "completion": asdict(item), "meaning": meaning_of(item.stop_reason)}
             else:
                 yield {"number": number, **asdict(item)}
 

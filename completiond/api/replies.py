@@ -61,7 +61,7 @@ def reply_to(error: Exception) -> tuple[int, Json]:
     if isinstance(error, NotReadyError):
         return 503, error_body(503, error.message, error.advice)
     if isinstance(error, UsageError):
-        return 400, error_body(400, error.message, error.advice)
+        return 400, error_body(400, error.message, error.advice, error.param)
     if isinstance(error, MemoryFullError):
         return 503, error_body(503, error.message, error.advice)
     if isinstance(error, CompletiondError):

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from completiond.api.fields import one_of
 from completiond.errors import UsageError
 from completiond.lsp.text import PositionEncoding
 from completiond.spec.drafter_names import DrafterChoice
@@ -36,7 +37,10 @@ def _unicode(text: str) -> str:
 
 Text = Annotated[str, AfterValidator(_unicode)]
 Name = Annotated[Text, Field(max_length=4096)]
-RequestName = Annotated[int, Field(ge=0, lt=2**53)] | Annotated[str, Field(max_length=100)]
+RequestName = Annotated[
+    Annotated[int, Field(ge=0, lt=2**53)] | Annotated[str, Field(max_length=100)],
+    one_of("a whole number from 0 to 2^53 - 1 or a string of 100 characters at most"),
+]
 """How a request is called when it is cancelled, or told of: the client's own name, or else the id of its message."""
 Whole = Annotated[int, Field(ge=0, lt=2**53)]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, Final
-
-from pydantic import Field
+from typing import Any, Final
 
 from completiond.api.body import Body
+from completiond.api.fields import StopField
 from completiond.complete.limits import Limits
 from completiond.engine.sampling_params import SamplingParams
 
@@ -15,10 +15,6 @@ __all__ = ["MAX_CHOICES", "SamplingBody", "choices"]
 
 MAX_CHOICES: Final = 8
 """Who asks for more different answers gets so many."""
-
-MAX_STOPS: Final = 64
-StopWord = Annotated[str, Field(max_length=512)]
-"""They are looked for with each token, on the thread that all answers are written on."""
 
 _NEUTRAL: Final = MappingProxyType({
     "frequency_penalty": 0, "presence_penalty": 0, "repeat_penalty": 1, "min_p": 0, "typical_p": 1, "mirostat": 0,
@@ -34,7 +30,7 @@ class SamplingBody(Body):
     top_p: float = 1.0
     top_k: int = 0
     seed: int = 0
-    stop: StopWord | Annotated[tuple[StopWord, ...], Field(max_length=MAX_STOPS)] = ()
+    stop: StopField = ()
     stream: bool = False
     frequency_penalty: Any = None
     presence_penalty: Any = None
@@ -52,18 +48,17 @@ class SamplingBody(Body):
     @property
     def sampling(self) -> SamplingParams:
         """Raises UsageError for a value that cannot be."""
-        if self.temperature == 0:
-            return SamplingParams()  # whatever the rest says, so that equal questions are seen to be equal
-        return SamplingParams(self.temperature, max(0, self.top_k), self.top_p, max(0, self.seed) % 2**63)
+        drawn = SamplingParams(self.temperature, self.top_k, self.top_p, max(0, self.seed) % 2**63)
+        # At 0 whatever the rest says, so that equal questions are seen to be equal.
+        return drawn if self.temperature else SamplingParams()
 
     @property
     def stops(self) -> tuple[str, ...]:
         """Those that are not empty, with our line ends."""
-        given = [self.stop] if isinstance(self.stop, str) else self.stop
-        return tuple(word.replace("\r\n", "\n") for word in given if word)
+        return tuple(word.replace("\r\n", "\n") for word in self.stop if word)
 
     def limits(self, max_tokens: int | None, min_indent: int = 0, max_write_ms: float = 0.0) -> Limits:
-        """With what the fields here say. ``max_tokens`` below 0 is the same as None."""
+        """With what the fields here say. ``max_tokens`` -1 is the same as None."""
         most = None if max_tokens is None or max_tokens < 0 else max_tokens
         return Limits(most, self.stops, max(0, min_indent), max(0.0, max_write_ms))
 
@@ -71,7 +66,13 @@ class SamplingBody(Body):
     def ignored(self) -> list[str]:
         """Fields that were sent, would change the answer, and do not."""
         sent = {name: getattr(self, name) for name in _NEUTRAL}
-        return [name for name, value in sent.items() if value and value != _NEUTRAL[name]]
+        unused = [name for name, value in sent.items() if value and value != _NEUTRAL[name]]
+        return [*unused, *(name for name, count in self.counts.items() if count is not None and count > MAX_CHOICES)]
+
+    @property
+    def counts(self) -> Mapping[str, int | None]:
+        """Fields that say how many answers are wanted; of more than MAX_CHOICES the rest is ignored."""
+        return {}
 
 
 def choices(wanted: int) -> int:

@@ -67,7 +67,7 @@ class SegmentsBody(SamplingBody):
 class EventBody(Body):
     """What became of a suggestion."""
 
-    type: Literal["view", "select", "dismiss"] | str = ""
+    type: Literal["view", "select", "dismiss"]
     completion_id: Any = None
     choice_index: Any = None
 

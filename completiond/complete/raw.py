@@ -64,7 +64,8 @@ def raw_prompt(
     if request.prompt_ids is not None:
         ids = list(request.prompt_ids)
         if unknown := [index for index in ids if not 0 <= index < tokenizer.vocab_size]:
-            raise UsageError(f"The prompt has a token {unknown[0]}.", f"This model's are below {tokenizer.vocab_size}.")
+            advice = f"This model's are below {tokenizer.vocab_size}."
+            raise UsageError(f"The prompt has a token {unknown[0]}.", advice, "prompt")
     else:
         ids, begin = tokenizer.encode_with_controls(request.prefix), tokenizer.bos_ids
         ids = ids if ids[: len(begin)] == begin else [*begin, *ids]
@@ -86,6 +87,7 @@ def _too_long(size: str, capacity_tokens: int) -> UsageError:
     return UsageError(
         f"The prompt has {size}, and model.context_tokens is {capacity_tokens}.",
         "Send less of the text, or raise model.context_tokens.",
+        "prompt",
     )
 
 

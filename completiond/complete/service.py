@@ -71,6 +71,7 @@ class LocalService:
         self._completer: AnyCompleter | None = None
         self._failure: CompletiondError | None = None
         self._load_ended_s = 0.0
+        self._told_share = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._recent = Recent()
         self._answers = Answers(self._run)
@@ -232,6 +233,10 @@ class LocalService:
         """See Service.detokenize."""
         return await asyncio.to_thread(self._ready().tokenizer.spell, token_ids)
 
+    async def spellings(self, token_ids: Sequence[int]) -> Sequence[str]:
+        """See Service.spellings."""
+        return await asyncio.to_thread(self._ready().tokenizer.spell_each, token_ids)
+
     def observe(self, listener: Callable[[Completion], None]) -> Callable[[], None]:
         """See Service.observe."""
         return self._recent.observe(listener)
@@ -343,6 +348,7 @@ class LocalService:
 
     def _load(self) -> None:
         """On the engine's thread: load and warm up the model, or find the server, and tell listeners how far it is."""
+        self._told_share = 0.0
         try:
             if (completer := self._completer) is None:
                 from completiond.complete.open_any import open_any
@@ -368,7 +374,8 @@ class LocalService:
         self._set_state(ServiceState("failed", 0.0, str(error), self._state.model))
 
     def _progress(self, share: float, what: str) -> None:
-        self._set_state(ServiceState("loading", share, what, self._state.model))
+        self._told_share = max(self._told_share, share)  # of a part that begins again, such as another try to fetch
+        self._set_state(ServiceState("loading", self._told_share, what, self._state.model))
 
     def _set_state(self, state: ServiceState) -> None:
         self._load_ended_s = time.monotonic()

@@ -93,6 +93,9 @@ class Service(Protocol):
         UsageError for a token that it does not have.
         """
 
+    async def spellings(self, token_ids: Sequence[int]) -> Sequence[str]:
+        """The text of each token by itself. Raises what ``detokenize`` does."""
+
     def observe(self, listener: Callable[[Completion], None]) -> Callable[[], None]:
         """Call ``listener`` on the event loop with every answer, whoever gets it; the returned function ends that."""
 

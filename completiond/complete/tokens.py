@@ -133,9 +133,14 @@ class TextTokenizer:
     def spell(self, token_ids: Sequence[int]) -> str:
         """The same with control tokens as they are spelled. Raises UsageError for an id that is no token's."""
         if unknown := [index for index in token_ids if not 0 <= index < self.vocab_size]:
-            raise UsageError(f"There is no token {unknown[0]}.", f"This model's are below {self.vocab_size}.")
+            raise UsageError(f"There is no token {unknown[0]}.", f"This model's are below {self.vocab_size}.", "tokens")
         text: str = self._tokenizer.decode(list(token_ids), skip_special_tokens=False)
         return text
+
+    def spell_each(self, token_ids: Sequence[int]) -> list[str]:
+        """The text of each token by itself. Raises what ``spell`` does."""
+        spelled = {index: self.spell([index]) for index in set(token_ids)}
+        return [spelled[index] for index in token_ids]
 
     def control_id(self, content: str) -> int | None:
         """Id of the control token that is spelled ``content``, when the model has it."""

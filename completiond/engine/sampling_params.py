@@ -23,10 +23,12 @@ class SamplingParams:
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.temperature <= 10.0:
-            raise UsageError(f"temperature is {self.temperature}.", "Use a number from 0 (greedy) to 10.")
+            raise UsageError(
+                f"temperature is {self.temperature}.", "Use a number from 0 (greedy) to 10.", "temperature"
+            )
         if self.top_k < 0:
-            raise UsageError(f"top_k is {self.top_k}.", "Use 0 (all tokens) or a positive number.")
+            raise UsageError(f"top_k is {self.top_k}.", "Use 0 (all tokens) or a positive number.", "top_k")
         if not 0.0 < self.top_p <= 1.0:
-            raise UsageError(f"top_p is {self.top_p}.", "Use a number above 0 and up to 1 (all tokens).")
+            raise UsageError(f"top_p is {self.top_p}.", "Use a number above 0 and up to 1 (all tokens).", "top_p")
         if not 0 <= self.seed < 2**63:
-            raise UsageError(f"seed is {self.seed}.", "Use a whole number from 0 to 2^63 - 1.")
+            raise UsageError(f"seed is {self.seed}.", "Use a whole number from 0 to 2^63 - 1.", "seed")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from completiond.complete.request import ServiceState
+from completiond.config.settings import Settings
 from tests.api.conftest import ANSWER
 from tests.api.daemon import Api, curl, events_of
 from tests.e2e.harness import daemon_in_process, temporary_paths
@@ -116,6 +117,27 @@ async def test_a_stream_ends_with_the_numbers(api: Api, path: str, body: Any, te
         ("/completion", {"prompt": {}}, "prompt"),
         ("/completion", {"prompt": "x", "stop": 3}, "stop"),
         ("/completion", {"prompt": ["x"] * 17}, "prompt"),
+        ("/completion", {}, "prompt"),
+        ("/completion", {**RAW, "n_predict": -2}, "n_predict"),
+        ("/completion", {**RAW, "n_cmpl": 0}, "n_cmpl"),
+        ("/completion", {**RAW, "n": -1}, "n"),
+        ("/completion", {**RAW, "top_k": -1}, "top_k"),
+        ("/completion", {**RAW, "top_p": 7}, "top_p"),
+        ("/completion", {**RAW, "temperature": -1}, "temperature"),
+        ("/completion", {"prompt": [10**6]}, "prompt"),
+        ("/completion", {"prompt": [10**6], "stream": True}, "prompt"),
+        ("/completion", {"prompt": "x" * 2000}, "prompt"),
+        ("/detokenize", {"tokens": [10**6]}, "tokens"),
+        ("/v1/completions", {}, "prompt"),
+        ("/v1/completions", {**RAW, "max_tokens": 0}, "max_tokens"),
+        ("/v1/completions", {**RAW, "max_tokens": -1}, "max_tokens"),
+        ("/v1/completions", {**RAW, "n": 0}, "n"),
+        ("/v1/completions", {**RAW, "n": 3, "best_of": 2}, "best_of"),
+        ("/v1/completions", {"prompt": [[10**6]], "echo": True, "stream": True}, "prompt"),
+        ("/v1/fim/completions", {"prompt": "x", "max_tokens": 0}, "max_tokens"),
+        ("/v1/fim/completions", {"prompt": "x", "top_p": 7}, "top_p"),
+        ("/v1/fim/completions", {"prompt": "x", "temperature": 99, "stream": True}, "temperature"),
+        ("/v1/events", {}, "type"),
     ],
 )
 async def test_an_error_says_which_field(api: Api, path: str, body: Any, param: str) -> None:
@@ -158,6 +180,20 @@ async def test_tokens(api: Api) -> None:
     assert (await api.post("/detokenize", {"tokens": [10**9]})).status == 400
 
 
+async def test_texts_for_the_tokenizer_are_bounded(api: Api) -> None:
+    whole = (await api.post("/tokenize", {"content": "é" * (128 << 10), "with_pieces": True})).json["tokens"]
+    assert len(whole) == 256 << 10
+    assert (await api.post("/detokenize", {"tokens": [one["id"] for one in whole]})).status == 200
+    tokens = [*(one["id"] for one in whole), 97]
+    for path, param, body in (
+        ("/tokenize", "content", {"content": "é" * (128 << 10) + "a", "with_pieces": True}),
+        ("/detokenize", "tokens", {"tokens": tokens}),
+    ):
+        reply = await api.post(path, body)
+        error = reply.json["error"]
+        assert (reply.status, error["code"], error["param"], error["advice"][:4]) == (413, 413, param, "Send")
+
+
 async def test_what_it_says_of_itself(api: Api) -> None:
     assert (await api.get("/health")).json["status"] == "ok"
     props = (await api.get("/props")).json
@@ -167,6 +203,11 @@ async def test_what_it_says_of_itself(api: Api) -> None:
     assert (slot["id"], slot["is_processing"]) == (0, False)
     (model,) = (await api.get("/v1/models")).json["data"]
     assert (model["id"], model["object"]) == ("fake", "model")
+    assert (await api.get("/v1/models/fake")).json == model
+    for name in ("none", "fake/none", "fake/"):
+        reply = await api.get(f"/v1/models/{name}")
+        assert (reply.status, reply.json["error"]["type"]) == (404, "not_found_error")
+        assert "GET /v1/models" in reply.json["error"]["advice"]
 
 
 async def test_while_the_model_loads_and_when_it_cannot() -> None:
@@ -183,7 +224,8 @@ async def test_while_the_model_loads_and_when_it_cannot() -> None:
             asked = await curl(*to, "--data", '{"prompt":"x"}', "http://completiond/completion")
             assert (asked.status, asked.json["error"]["type"]) == (503, "unavailable_error")
             service.set_state(ServiceState("failed", 0.0, "no such model", "fake-model"))
-            assert (await curl(*to, "http://completiond/health")).status == 503
+            failed = (await curl(*to, "http://completiond/health")).json["error"]
+            assert (failed["code"], failed["message"]) == (503, "The model could not be loaded.")
             service.set_state(ServiceState("ready", 1.0, "", "/home/me/models/fake.gguf", "cpu", "int8", "fake"))
             reply = await curl(*to, "http://completiond/v1/health")
             assert (reply.status, reply.json["status"]) == (200, "ok")
@@ -191,9 +233,45 @@ async def test_while_the_model_loads_and_when_it_cannot() -> None:
             await asyncio.sleep(0)
 
 
+async def test_a_remote_server_that_is_away_is_told_as_such() -> None:
+    service = FakeService()
+    with temporary_paths() as paths:
+        settings = Settings(paths.config_file, {"COMPLETIOND_ENGINE_REMOTE": "http://127.0.0.1:9/v1"})
+        async with daemon_in_process(paths, service, settings):
+            service.set_state(ServiceState("failed", 0.0, "The server at 127.0.0.1:9 does not answer.", "it"))
+            reply = await curl("--unix-socket", str(paths.socket), "http://completiond/health")
+    assert (reply.status, reply.json["error"]["message"]) == (503, "The server at 127.0.0.1:9 does not answer.")
+
+
 @pytest.mark.parametrize("stop", [["x"] * 65, ["x" * 513], "x" * 513])
 async def test_strings_to_end_at_are_few_and_short(api: Api, stop: Any) -> None:
     reply = await api.post("/completion", {**RAW, "stop": stop})
 
-    assert (reply.status, reply.json["error"]["param"].partition(".")[0]) == (400, "stop")
+    error = reply.json["error"]
+    said = "65 strings; 64" if isinstance(stop, list) and len(stop) == 65 else "513 characters; 512"
+    assert (reply.status, error["param"]) == (400, "stop")
+    assert said in error["message"]
     assert (await api.post("/completion", {**RAW, "stop": ["x" * 512] * 64})).status == 200
+
+
+@pytest.mark.parametrize(("field", "value", "kinds"), [
+    ("stop", ["a", 1], "a string or a list of strings"), ("stop", {"a": 1}, "a string or a list of strings"),
+    ("prompt", 3, "a string, a list of strings, tokens"), ("prompt", [["x"]], "a string, a list of strings, tokens"),
+])  # fmt: skip
+@pytest.mark.parametrize("path", ["/completion", "/v1/completions"])
+async def test_a_field_of_several_kinds_names_them(api: Api, path: str, field: str, value: Any, kinds: str) -> None:
+    error = (await api.post(path, {**RAW, field: value})).json["error"]
+
+    assert error["param"] == field
+    assert error["message"].startswith(f"{field}: it has to be {kinds}")
+
+
+async def test_no_limit_is_as_far_as_there_is_room(api: Api) -> None:
+    assert (await api.post("/completion", {**RAW, "n_predict": -1})).json["content"] == ANSWER
+    assert (await api.post("/infill", {**FILL, "n_predict": -1})).json["content"] == FILLED
+
+
+@pytest.mark.parametrize("name", ["n_cmpl", "n"])
+async def test_more_answers_than_there_are_is_told(api: Api, name: str) -> None:
+    assert all(one["ignored"] == [name] for one in (await api.post("/completion", {**RAW, name: 9})).json)
+    assert all("ignored" not in one for one in (await api.post("/completion", {**RAW, name: 8})).json)

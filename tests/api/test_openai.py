@@ -135,6 +135,26 @@ async def test_several_answers_differ(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert [choice.index for choice in drawn.choices] == list(range(8))
 
 
+async def test_answers_to_several_prompts_are_numbered_by_prompt(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async with api_daemon(monkeypatch, load_words(tmp_path)) as api, client_of(api) as client:
+        asked = {"model": "any", "prompt": ["def ", "def "], "max_tokens": 4}
+        found = await client.completions.create(**asked, n=3)  # type: ignore[call-overload]
+        many = await client.completions.create(**asked, n=20)  # type: ignore[call-overload]
+        stream = await client.completions.create(**asked, n=20, stream=True)  # type: ignore[call-overload]
+        streamed = [chunk.choices[0] async for chunk in stream]
+
+    assert [choice.index for choice in found.choices] == [0, 1, 2, 3, 4, 5]
+    places = [choice.index for choice in many.choices]
+    assert places == [*range(len(places) // 2), *range(20, 20 + len(places) // 2)], (
+        "20 are asked for, 8 at most are given"
+    )
+    assert many.model_extra["ignored"] == ["n"]
+    texts = {index: "".join(one.text for one in streamed if one.index == index) for index in places}
+    assert texts == {choice.index: choice.text for choice in many.choices}
+
+
 async def test_what_is_wrong_is_said_by_name(client: openai.AsyncOpenAI) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
         await client.completions.create(model="any", prompt="x", temperature=99)
@@ -142,6 +162,7 @@ async def test_what_is_wrong_is_said_by_name(client: openai.AsyncOpenAI) -> None
     with pytest.raises(openai.BadRequestError) as caught:
         await client.completions.create(model="any", prompt="x" * 5000)
     assert "model.context_tokens" in caught.value.message
+    assert caught.value.param == "prompt"
     with pytest.raises(openai.BadRequestError) as caught:
         await client.completions.create(model="any", prompt="x", extra_body={"max_tokens": "many"})
     assert caught.value.param == "max_tokens"

@@ -69,6 +69,13 @@ async def test_text_comes_as_it_is_written_with_its_origins(api: Api) -> None:
     assert completion["decisions"] == []
 
 
+async def test_why_there_is_nothing_to_show_is_said_in_words(api: Api) -> None:
+    (last,) = events_of(await api.post(COMPLETE, {**ASKED, "path": "secrets/.env"}))
+
+    assert (last["completion"]["text"], last["completion"]["stop_reason"]) == ("", "excluded: secret_name")
+    assert last["meaning"].startswith("The name of the file, or of a folder it is in, looks like")
+
+
 async def test_the_same_question_is_answered_from_memory_and_a_typed_word_goes_on(api: Api) -> None:
     await api.post(COMPLETE, ASKED)
     again = events_of(await api.post(COMPLETE, ASKED))[-1]["completion"]

@@ -83,6 +83,15 @@ async def test_wrong_parameters_are_a_usage_error(wire: RpcWire, method: str, pa
     assert counters["requests"] == counters["answered"] + counters["empty"]
 
 
+@pytest.mark.parametrize("name", [1.5, -1, True, "x" * 101, [1]])
+async def test_what_a_request_may_be_called_is_said_in_words(wire: RpcWire, name: Any) -> None:
+    for method, params in (("complete", {"prefix": "", "request": name}), ("cancel", {"request": name})):
+        _, message, _ = await error_of(wire, method, params)
+        assert message == (
+            f"{method}: request: it has to be a whole number from 0 to 2^53 - 1 or a string of 100 characters at most."
+        )
+
+
 @pytest.mark.parametrize("method", ["fly", "", "__init__", "_methods", "\udcff", "Complete"])
 async def test_an_unknown_method_is_an_error(wire: RpcWire, method: str) -> None:
     code, _, advice = await error_of(wire, method)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import resource
 import socket
@@ -198,15 +199,31 @@ async def test_half_sent_requests_are_given_up(monkeypatch: pytest.MonkeyPatch) 
 
 
 async def test_what_is_no_http_gets_no_text_back(api: Api) -> None:
-    for said in (b"GET secret-code\r\n\r\n", b"POST / HTTP/9.9\r\n\r\n", b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 10_000):
-        async with connected(api, 1, False, said + b"\r\n") as (reader,):
+    name = b"GET /health HTTP/1.1\r\n"
+    for said in (
+        b"GET secret-code\r\n\r\n", b"POST / HTTP/9.9\r\n\r\n", name + b"a: b\r\n" * 10_000, b"\x16\x03secret-code\r\n",
+        name + b"Host: secret-code\r\nHost: b\r\n", name + b"Host: x\r\nContent-Length: secret-code\r\n",
+        name + b"Host: x\r\nX: " + b"secret-code" * 2000 + b"\r\n", name + b"Host: x\r\nsecret-code\r\n",
+        name,
+    ):  # fmt: skip
+        async with connected(api, 1, True, said + b"\r\n") as (reader,):
             answer = await asyncio.wait_for(reader.read(), TIMEOUT_S)
-        assert b" 400 " in answer.split(b"\r\n")[0]
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert b" 400 " in head.split(b"\r\n")[0], said[:50]
+        assert b"Content-Type: application/json" in head
+        error = json.loads(body)["error"]
+        assert (error["code"], error["type"], error["advice"][:4]) == (400, "invalid_request_error", "Send")
+        assert b"secret" not in answer
+        assert b"aiohttp" not in answer
+    assert (await api.get("/health")).headers["server"] == "completiond"
+    reply = await api.get("/health", "-H", "Expect: secret-code")
+    assert (reply.status, reply.json["error"]["code"], reply.headers["server"]) == (417, 417, "completiond")
+    assert "secret" not in reply.body
     assert await text_of(await api.post("/v1/completions", PROMPT)) == ANSWER
 
 
 async def test_paths_and_methods_that_are_not_there(api: Api) -> None:
-    for path in ("/", "/nothing", "/v1/../../etc/passwd", "/v1/completions/"):
+    for path in ("/nothing", "/v1/../../etc/passwd", "/v1/completions/"):
         reply = await api.get(path)
         assert (reply.status, reply.json["error"]["code"]) == (404, 404), path
     assert (await api.get("/v1/completions")).status == 405

@@ -149,6 +149,28 @@ async def test_while_the_model_loads_requests_are_refused_with_the_progress(load
         await loading.complete(request())
 
 
+async def test_the_share_that_is_loaded_goes_back_only_for_another_load(
+    opener: Opener, loading: LocalService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_slowly(config: Config, paths: Paths, progress: Callable[[float, str], None]) -> Completer:
+        for share, what in ((0.4, "copying"), (0.2, "reading weights"), (0.6, "warming up")):
+            progress(share, what)
+        raise MISSING
+
+    await reach(loading, "loading", "reading weights")
+    monkeypatch.setattr("completiond.complete.open_completer.open_completer", open_slowly)
+    monkeypatch.setattr(service_module, "RETRY_AFTER_S", 0.0)
+    opener.errors.append(MISSING)
+    opener.gate.set()
+    await reach(loading, "failed")
+    told: list[tuple[str, float]] = []
+    loading.subscribe(lambda state: told.append((state.detail, state.progress)) if state.phase == "loading" else None)
+    loading.ensure_loading()
+    await reach(loading, "failed")
+
+    assert told == [("copying", 0.4), ("reading weights", 0.4), ("warming up", 0.6)]
+
+
 async def test_every_state_is_told_on_the_event_loop_until_one_unsubscribes(
     loading: LocalService, opener: Opener
 ) -> None:

@@ -149,6 +149,7 @@ def test_why_nothing_is_shown(here: Visit) -> None:
     here.page.fill("#path", "quietplace/.env")
     here.write("TOTAL=")
     expect(here.page.locator("#silent")).to_contain_text("looks like one that holds secrets", timeout=30_000)
+    expect(here.page.locator("#figures")).to_contain_text("Nothing to show: The name of the file")
     assert "quietplace" not in here.page.inner_text("#silent"), "of a path, its last part"
     assert "TOTAL" not in here.page.inner_text("#silent")
 
@@ -188,7 +189,7 @@ def test_a_wrong_token_is_told_and_the_right_one_helps(browser: Browser, address
             alert = one.page.get_by_role("alert")
             expect(alert).to_contain_text(says, timeout=30_000)
             expect(alert).to_contain_text("completiond page")
-            assert "ready" not in one.page.inner_text("#phase")
+            expect(one.page.locator("#phase")).to_have_text("not told without the token")
             one.page.fill("#token", token)
             one.page.press("#token", "Enter")
             expect(one.page.locator("#phase")).to_contain_text("ready", timeout=30_000)
@@ -200,5 +201,6 @@ def test_a_daemon_that_is_gone_is_told(browser: Browser, address: str) -> None:
     with visit(browser, address) as one:
         one.page.context.set_offline(True)
         expect(one.page.get_by_role("alert")).to_contain_text("The daemon does not answer.", timeout=30_000)
+        expect(one.page.locator("#phase")).to_have_text("no answer from the daemon", timeout=30_000)
         one.page.context.set_offline(False)
         expect(one.page.locator("#problem")).to_be_hidden(timeout=30_000)

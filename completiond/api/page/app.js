@@ -7,7 +7,7 @@ import { byId, make } from "/page/dom.js";
 import { Editor } from "/page/editor.js";
 import { explained, figuresOf } from "/page/explain.js";
 import { SOURCES, coloured, nameOf } from "/page/sources.js";
-import { showStatus } from "/page/status.js";
+import { showNoStatus, showStatus } from "/page/status.js";
 import { followTheme } from "/page/theme.js";
 
 const LOOK_MS = 2000;
@@ -36,9 +36,9 @@ const editor = new Editor(byId("text"), byId("overlay"), {
     if (answer?.completions[answer.choice]) byId("told").textContent = `Suggestion: ${textOf(spans)}`;
     else if (!spans.length) byId("told").textContent = "";
   },
-  answered(completion, isExplained) {
+  answered({ completion, meaning }, isExplained) {
     problem("");
-    byId("figures").textContent = completion.text ? figuresOf(completion) : `nothing to show: ${completion.stop_reason}`;
+    byId("figures").textContent = completion.text ? figuresOf(completion) : `Nothing to show: ${meaning || completion.stop_reason}`;
     if (isExplained) byId("passes").replaceChildren(explained(completion));
     look();
   },
@@ -92,6 +92,7 @@ async function look() {
     if (status.phase === "ready" && byId("problem").dataset.status === "503") editor.anew();
   } catch (error) {
     failed(error);
+    showNoStatus(error);
     if (error.status === 401 && !isStale) return; // not again before there is another token
   } finally {
     isLooking = false;

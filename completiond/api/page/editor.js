@@ -18,7 +18,7 @@ export class Editor {
 
   /**
    * `handlers.ask(question, signal)` yields events; `handlers.shown(spans, answer)` is told of every change of what is
-   * shown, `handlers.answered(completion, isExplained)` of each answer, `handlers.failed(error)` why there is none, and
+   * shown, `handlers.answered(event, isExplained)` of each answer, `handlers.failed(error)` why there is none, and
    * `handlers.looking(text)` how the search for other suggestions goes.
    */
   constructor(text, overlay, handlers) {
@@ -127,7 +127,7 @@ export class Editor {
         if (event.number === 1 && event.completion) answer.choice = 1;
         this.#answer = answer;
         this.#paint();
-        if (event.completion) this.#handlers.answered(event.completion, explain);
+        if (event.completion) this.#handlers.answered(event, explain);
       }
       return answer;
     } catch (error) {

@@ -19,6 +19,12 @@ export function showStatus(status) {
   byId("silent").replaceChildren(...(items.length ? items : [make("li", {}, "none")]));
 }
 
+/** Say that there is no answer to show; `error` is told in full elsewhere. */
+export function showNoStatus(error) {
+  byId("phase").textContent = error.status === 401 ? "not told without the token" : "no answer from the daemon";
+  byId("progress").hidden = true;
+}
+
 function phaseOf({ phase, progress, detail, model }) {
   if (phase === "loading") return `${model}: loading, ${(100 * progress).toFixed(0)} % (${detail})`;
   return phase === "ready" ? `${model}: ready` : `${model}: ${detail || phase}`;
