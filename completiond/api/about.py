@@ -51,8 +51,8 @@ async def health(request: web.Request) -> web.Response:
     else:
         settings = request.app[API].host.settings
         is_remote = settings is not None and settings.config.engine.remote
-        # Of a model on this machine the reason may name folders, and anyone on the machine may ask here.
-        what = state.detail if is_remote else "The model could not be loaded."
+        # The reason may name folders and addresses, and anyone on the machine may ask here.
+        what = "The server with the model cannot be asked." if is_remote else "The model could not be loaded."
         body = error_body(503, what, "`completiond status` says why, and how it is later.")
     return json_reply(body, 503)
 

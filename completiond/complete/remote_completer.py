@@ -266,7 +266,7 @@ def _answer(request: CompletionRequest, settings: Config, is_masked: bool) -> An
 def _raw_prompt(request: CompletionRequest) -> tuple[RemotePrompt, bool]:
     """A program's own prompt, without secrets nevertheless: it leaves this machine."""
     if request.prompt_ids is not None:
-        raise UsageError("A remote engine is sent text, not tokens.", "Send the prompt as a string.")
+        raise UsageError("A remote engine is sent text, not tokens.", "Send the prompt as a string.", "prompt")
     text, _ = mask_secrets(request.prefix, "", len(request.prefix), 0)
     return RemotePrompt(text, None), text != request.prefix
 

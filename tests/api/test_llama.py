@@ -240,7 +240,7 @@ async def test_a_remote_server_that_is_away_is_told_as_such() -> None:
         async with daemon_in_process(paths, service, settings):
             service.set_state(ServiceState("failed", 0.0, "The server at 127.0.0.1:9 does not answer.", "it"))
             reply = await curl("--unix-socket", str(paths.socket), "http://completiond/health")
-    assert (reply.status, reply.json["error"]["message"]) == (503, "The server at 127.0.0.1:9 does not answer.")
+    assert (reply.status, reply.json["error"]["message"]) == (503, "The server with the model cannot be asked.")
 
 
 @pytest.mark.parametrize("stop", [["x"] * 65, ["x" * 513], "x" * 513])
