@@ -69,3 +69,38 @@ def test_health_names_mappings_in_the_way(any_neovim: Path, paths: Paths, projec
     assert "<M-w> was mapped already" in report
     assert "<Tab> belongs to another mapping: somebody else" in report
     assert "copilot.vim is loaded, too" in report
+
+
+@pytest.mark.parametrize(("typed", "wanted"), [("teh<Tab>", "the\t"), ("xteh<Tab>", "xteh\t")])
+def test_tab_without_ghost_text_expands_abbreviations(
+    any_neovim: Path, paths: Paths, project: Path, typed: str, wanted: str
+) -> None:
+    with opened(any_neovim, paths, project / "empty.py", before="vim.cmd('iabbrev teh the')") as editor:
+        editor.until_ready()
+        editor.vim.command("set noexpandtab")
+        editor.keys(f"i{typed}")
+        until_lines(editor, wanted)
+
+
+def test_setup_again_gives_back_the_keys_of_before(any_neovim: Path, paths: Paths, project: Path) -> None:
+    before = "vim.keymap.set('i', '<Tab>', 'tab')"
+    again = "require('completiond').setup({ cmd = require('completiond.options').current.cmd, keys = %s })"
+    with opened(any_neovim, paths, project / "empty.py", before=before) as editor:
+        editor.until_ready()
+        editor.lua("vim.keymap.set('i', '<M-w>', 'mine')")
+        editor.lua(again % "{ accept = '<C-y>', accept_word = '<M-q>', next = false }")
+        own = editor.vim.eval("map(['<Tab>', '<C-y>', '<M-w>', '<M-q>', '<M-n>'], 'maparg(v:val, \"i\", 0, 1)')")
+        assert [one.get("desc", one.get("rhs", "")) for one in own] == [
+            "tab",
+            "completiond: accept",
+            "mine",
+            "completiond: accept_word",
+            "",
+        ]
+        editor.lua(again % "false")
+        editor.keys("i<Tab><C-y>")
+        until_lines(editor, "tab")
+        editor.lua(again % "nil")
+        editor.lua(again % "nil")
+        editor.keys("<Tab>")
+        until_lines(editor, "tabtab")
