@@ -1,5 +1,6 @@
 --- `:checkhealth completiond`
 local keys = require('completiond.keys')
+local messages = require('completiond.messages')
 local options = require('completiond.options')
 local server = require('completiond.server')
 local state = require('completiond.state')
@@ -131,10 +132,14 @@ end
 function M.check()
   health.start('completiond')
   check_neovim()
-  if check_program() then
+  local is_there = check_program()
+  if is_there then
     check_daemon()
   end
-  check_keys()
+  for _, text in ipairs(messages.all()) do
+    health.warn('Was told: ' .. text)
+  end
+  check_keys(is_there)
 end
 
 return M

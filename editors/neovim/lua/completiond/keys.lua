@@ -25,12 +25,17 @@ local function feed(keys, mode)
   vim.api.nvim_feedkeys(keys, mode, false)
 end
 
---- Whether abbreviations expand when a key is typed. Not amid a completion, where CTRL-] is something else.
----@param key string
----@return boolean
-local function ends_word(key)
-  local is_end = vim.fn.match(key, [[^\%(\t\|\r\|\k\@!\p\)$]]) == 0
-  return is_end and vim.fn.complete_info({ 'mode' }).mode == ''
+--- A key that is not remapped, which by itself expands no abbreviation; CTRL-] does that for it. Not amid a
+--- completion, where CTRL-] is something else.
+---@param lhs string
+---@return string
+local function plain(lhs)
+  local key = raw(lhs)
+  local is_end_of_word = vim.fn.match(key, [[^\%(\t\|\r\|\k\@!\p\)$]]) == 0
+  if is_end_of_word and vim.fn.complete_info({ 'mode' }).mode == '' then
+    return raw('<C-]>') .. key
+  end
+  return key
 end
 
 --- Do what a mapping would have done.
@@ -38,11 +43,7 @@ end
 ---@param before table As maparg() has it; empty if there was none.
 function M.fall_through(lhs, before)
   if vim.tbl_isempty(before) then
-    local key = raw(lhs)
-    if ends_word(key) then
-      key = raw('<C-]>') .. key -- expands an abbreviation, which a key that is not remapped does not
-    end
-    return feed(key, 'in')
+    return feed(plain(lhs), 'in')
   end
   local keys = before.rhs
   if before.callback then
@@ -57,6 +58,9 @@ function M.fall_through(lhs, before)
     keys = before.replace_keycodes == 1 and raw(keys) or keys
   else
     keys = raw((keys or ''):gsub('<[sS][iI][dD]>', ('<SNR>%d_'):format(before.sid or 0)))
+  end
+  if before.noremap == 1 and keys == raw(lhs) then -- such as Neovim's own of <Tab>, for snippets
+    return feed(plain(lhs), 'in')
   end
   -- As Vim has it, a mapping that begins with its own key does not begin again (:help recursive_mapping).
   if before.noremap == 0 and vim.startswith(keys, raw(lhs)) then

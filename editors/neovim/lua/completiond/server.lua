@@ -115,19 +115,20 @@ handlers['completiond/partialInlineCompletion'] = function(_, params)
 end
 
 ---@param code integer
+---@param signal integer 0 if none ended it.
 ---@param client_id integer
-local function on_exit(code, _, client_id)
+local function on_exit(code, signal, client_id)
   if is_leaving or stopped[client_id] then
     return
   end
   num_crashes = num_crashes + 1
-  local reason = ('the language server ended with status %d; `%s` in a terminal may say why'):format(
-    code,
-    table.concat(options.current.cmd, ' ')
-  )
+  local how = signal > 0 and ('by signal %d'):format(signal) or ('with status %d'):format(code)
+  local reason = ('language server ended %s'):format(how)
   state.set('error', { reason = reason })
   if num_crashes >= MAX_CRASHES then
-    messages.once(reason .. '. :Completiond restart tries again', vim.log.levels.ERROR)
+    local command = table.concat(options.current.cmd, ' ')
+    local advice = '; try :Completiond restart. `%s` in a terminal may say why'
+    messages.once(reason .. advice:format(command), vim.log.levels.ERROR)
   end
 end
 
@@ -153,8 +154,7 @@ local function client_config(buf)
     cmd = current.cmd,
     root_dir = vim.fs.root(buf, current.root_markers),
     capabilities = capabilities,
-    init_options = current.settings,
-    settings = { completiond = current.settings },
+    init_options = current.settings, -- and not as `settings`, too: a mistake would be told twice
     handlers = handlers,
     on_init = on_init,
     on_exit = vim.schedule_wrap(on_exit),
@@ -185,9 +185,7 @@ function M.attach(buf)
   end
   local program = options.current.cmd[1]
   if vim.fn.executable(program) == 0 then
-    local reason = ('the program %q was not found; install completiond or set `cmd` in setup()'):format(
-      program
-    )
+    local reason = ('no program "%s"; install completiond, or set cmd in setup()'):format(program)
     state.set('error', { reason = reason })
     messages.once(reason, vim.log.levels.ERROR)
     return
@@ -201,6 +199,14 @@ function M.attach(buf)
       return client.name == NAME and client.root_dir == config.root_dir and not stopped[client.id]
     end,
   })
+end
+
+--- A buffer is about to have another name: the server is told to close it by the one that it knows.
+---@param buf integer
+function M.detach(buf)
+  for _, client in ipairs(M.clients(buf)) do
+    vim.lsp.buf_detach_client(buf, client.id)
+  end
 end
 
 --- End the language servers; the daemon goes on for other editors.
