@@ -30,7 +30,7 @@ ghost.hide = function(buf)
   return hide(buf)
 end
 """
-MESSAGES: Final = "_G.told = {}; vim.notify = function(text) table.insert(_G.told, text) end"
+MESSAGES: Final = "_G.told, _G.notify = {}, vim.notify; vim.notify = function(text) table.insert(_G.told, text) end"
 
 
 def opened(

@@ -110,7 +110,9 @@ def test_nothing_to_say_is_not_asked_for_again(any_neovim: Path, paths: Paths, p
         editor.until(lambda: editor.lua("return _G.num_answers > 0 and _G.num_answers == _G.num_requests"), "answers")
         editor.lua("vim.wait(300, function() return false end)")
         editor.lua("require('completiond.session').on_change(); require('completiond.server').listeners.ready()")
-        assert editor.lua("return _G.num_requests") <= 5, "one for Insert mode, each key, and a server that is ready anew"
+        assert editor.lua("return _G.num_requests") <= 5, (
+            "one for Insert mode, each key, and a server that is ready anew"
+        )
         editor.until(lambda: editor.lua("return _G.num_answers == _G.num_requests"), "an answer")
         editor.lua("for _ = 1, 99 do require('completiond.server').listeners.ready() end")
         assert editor.lua("return _G.num_requests") <= 7, "however often it says so"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from functools import partial
 from pathlib import Path
 
 from completiond.lock import holder_pid
 from completiond.paths import Paths
+from tests.e2e.editors.neovim_driver import Neovim
 from tests.e2e.editors.neovim_scripted import RECORD, opened, say, told, until_shown
 from tests.e2e.harness import kill_daemon
 
@@ -45,13 +48,14 @@ def test_a_program_that_is_missing_is_told_once(any_neovim: Path, paths: Paths, 
         assert editor.lua("return require('completiond').state().phase") == "error"
         editor.vim.command("checkhealth completiond")
         assert any("no-such-program" in line for line in editor.lines)
+        assert not any("<Tab> accepts" in line for line in editor.lines)
 
 
 def test_off_and_on_again(any_neovim: Path, paths: Paths, project: Path) -> None:
     with opened(any_neovim, paths, project / "say.py", say("ab")) as editor:
         status = partial(editor.lua, "return require('completiond').status()")
         editor.until_ready()
-        editor.vim.command("Completiond off")
+        assert editor.vim.command_output("Completiond off") == "completiond off"
         assert status() == "completiond off"
         editor.lua(RECORD)
         editor.keys("Gox<Esc>")
@@ -82,6 +86,9 @@ def test_settings_of_the_editor_reach_the_server(any_neovim: Path, paths: Paths,
     with opened(any_neovim, paths, project / "say.py", say("ab"), setup=wrong) as editor:
         editor.until(lambda: told(editor), "a message")
         assert "completion.max_tokens" in told(editor)[0]
+        editor.keys("Gox")
+        until_shown(editor, "ab")
+        assert len(told(editor)) == 1
 
 
 def test_why_and_status(any_neovim: Path, paths: Paths, project: Path) -> None:
@@ -103,5 +110,43 @@ def test_the_daemon_is_killed_while_one_types(any_neovim: Path, paths: Paths, pr
         editor.vim.command(f"stopinsert | edit {project / 'say.py'}")
         editor.vim.current.buffer[:] = [json.dumps("ab")]
         editor.keys("Gox")
+        until_shown(editor, "ab")
+        assert told(editor) == []
+
+
+SERVERS = "return vim.tbl_map(function(client) return client.id end, vim.lsp.get_clients({ name = 'completiond' }))"
+
+
+def test_a_server_that_is_killed_again_and_again(any_neovim: Path, paths: Paths, project: Path) -> None:
+    wrong = "sttings = {}, keys = { acept = '<Tab>', next = '<Nope>', previous = '' }, filetypes_off = 'python'"
+    with opened(any_neovim, paths, project / "say.py", say("ab"), setup=wrong) as editor:
+        editor.lua("vim.notify = _G.notify")
+        editor.vim.ui_attach(60, 20, rgb=True)
+        for _ in range(3):
+            editor.keys("<Esc>i")
+            editor.until_ready()
+            nvim = editor.lua("return vim.uv.os_getpid()")
+            for pid in editor.vim.api.get_proc_children(nvim):
+                os.kill(pid, signal.SIGKILL)
+            editor.until(lambda: editor.vim.api.get_mode()["blocking"] or not editor.lua(SERVERS), "its end")
+        editor.until(lambda: editor.vim.api.get_mode()["blocking"] or "signal 9" in messages(editor), "a message")
+        assert editor.vim.api.get_mode() == {"mode": "i", "blocking": False}, "nothing to be confirmed"
+        assert "ended by signal 9" in editor.lua("return require('completiond').status()")
+
+
+def messages(editor: Neovim) -> str:
+    return str(editor.vim.command_output("messages"))
+
+
+def test_a_file_that_gets_another_name(any_neovim: Path, paths: Paths, project: Path) -> None:
+    with opened(any_neovim, paths, project / "empty.py", say("ab")) as editor:
+        editor.until_ready()
+        editor.vim.command(f"file {project / 'say.py'}")
+        editor.keys("Gox")
+        until_shown(editor, "ab")
+        editor.keys("<Tab><Esc>")
+        editor.vim.command(f"file {project / 'hush.py'}")
+        editor.vim.command(f"file {project / 'say.py'}")
+        editor.keys("ox")
         until_shown(editor, "ab")
         assert told(editor) == []

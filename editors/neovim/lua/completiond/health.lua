@@ -105,7 +105,9 @@ local function check_keys()
   local accept = options.current.keys and options.current.keys.accept
   if accept then
     local mapping = vim.fn.maparg(accept, 'i', false, true)
-    if vim.startswith(mapping.desc or '', 'completiond') then
+    if vim.fn.executable(options.current.cmd[1]) == 0 then
+      health.info(('Without the program there is no ghost text for %s to accept'):format(accept))
+    elseif vim.startswith(mapping.desc or '', 'completiond') then
       health.ok(('%s accepts ghost text'):format(accept))
     else
       health.warn(
@@ -132,14 +134,13 @@ end
 function M.check()
   health.start('completiond')
   check_neovim()
-  local is_there = check_program()
-  if is_there then
+  if check_program() then
     check_daemon()
   end
   for _, text in ipairs(messages.all()) do
     health.warn('Was told: ' .. text)
   end
-  check_keys(is_there)
+  check_keys()
 end
 
 return M

@@ -12,12 +12,13 @@ local all = {} ---@type string[]
 ---@return string
 function M.fit(text)
   text = text:gsub('%s*\n%s*', ' ')
-  -- Less than a line, or Neovim would wait for a key (:help hit-enter).
-  local width = math.max(vim.v.echospace, 40)
-  if vim.fn.strdisplaywidth(text) <= width then
+  -- With more of it Neovim would wait for a key (:help hit-enter).
+  local room = vim.v.echospace
+  if vim.fn.strdisplaywidth(text) <= room then
     return text
   end
-  return vim.fn.strcharpart(text, 0, width - vim.fn.strdisplaywidth(MORE)) .. MORE
+  local begin = vim.fn.strcharpart(text, 0, math.max(0, room - vim.fn.strdisplaywidth(MORE)))
+  return vim.fn.strcharpart(begin .. MORE, 0, math.max(1, room))
 end
 
 ---@param text string
