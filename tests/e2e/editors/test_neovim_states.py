@@ -85,7 +85,11 @@ def test_settings_of_the_editor_reach_the_server(any_neovim: Path, paths: Paths,
     wrong = "settings = { completion = { max_tokens = 'many' } }"
     with opened(any_neovim, paths, project / "say.py", say("ab"), setup=wrong) as editor:
         editor.until(lambda: told(editor), "a message")
-        assert "completion.max_tokens" in told(editor)[0]
+        assert told(editor)[0].startswith("completiond: settings: ")
+        assert told(editor)[0].endswith(":checkhealth completiond"), "which has all of it"
+        editor.vim.command("checkhealth completiond")
+        assert "completion.max_tokens" in "\n".join(editor.lines)
+        editor.vim.command("close")
         editor.keys("Gox")
         until_shown(editor, "ab")
         assert len(told(editor)) == 1
@@ -121,7 +125,7 @@ def test_a_server_that_is_killed_again_and_again(any_neovim: Path, paths: Paths,
     wrong = "sttings = {}, keys = { acept = '<Tab>', next = '<Nope>', previous = '' }, filetypes_off = 'python'"
     with opened(any_neovim, paths, project / "say.py", say("ab"), setup=wrong) as editor:
         editor.lua("vim.notify = _G.notify")
-        editor.vim.ui_attach(60, 20, rgb=True)
+        editor.vim.ui_attach(80, 20, rgb=True)
         for _ in range(3):
             editor.keys("<Esc>i")
             editor.until_ready()

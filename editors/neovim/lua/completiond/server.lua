@@ -107,7 +107,8 @@ handlers['window/logMessage'] = function(err, params, context, config)
 end
 
 handlers['window/showMessage'] = function(_, params)
-  messages.once(params.message, params.type == LOG_ERROR and vim.log.levels.ERROR or nil)
+  local text = params.message:gsub('initializationOptions of the editor', 'settings', 1) -- as in setup()
+  messages.once(text, params.type == LOG_ERROR and vim.log.levels.ERROR or nil)
 end
 
 handlers['completiond/partialInlineCompletion'] = function(_, params)
@@ -123,12 +124,10 @@ local function on_exit(code, signal, client_id)
   end
   num_crashes = num_crashes + 1
   local how = signal > 0 and ('by signal %d'):format(signal) or ('with status %d'):format(code)
-  local reason = ('language server ended %s'):format(how)
+  local reason = ('server ended %s'):format(how)
   state.set('error', { reason = reason })
   if num_crashes >= MAX_CRASHES then
-    local command = table.concat(options.current.cmd, ' ')
-    local advice = '; try :Completiond restart. `%s` in a terminal may say why'
-    messages.once(reason .. advice:format(command), vim.log.levels.ERROR)
+    messages.once(reason .. '; try :Completiond restart', vim.log.levels.ERROR)
   end
 end
 
@@ -144,6 +143,7 @@ end
 
 ---@return vim.lsp.ClientConfig
 local function client_config(buf)
+  local how = { code = 0, signal = 0 } -- it ended
   local current = options.current
   local capabilities = vim.lsp.protocol.make_client_capabilities()
   if current.streaming then
@@ -151,13 +151,23 @@ local function client_config(buf)
   end
   return {
     name = NAME,
-    cmd = current.cmd,
+    -- Neovim is not told how it ended: its message about that waits for a key, in the middle of typing. Ours does not.
+    cmd = function(dispatchers)
+      local on_end = dispatchers.on_exit
+      dispatchers.on_exit = function(code, signal)
+        how = { code = code, signal = signal }
+        on_end(0, 0)
+      end
+      return vim.lsp.rpc.start(current.cmd, dispatchers)
+    end,
     root_dir = vim.fs.root(buf, current.root_markers),
     capabilities = capabilities,
     init_options = current.settings, -- and not as `settings`, too: a mistake would be told twice
     handlers = handlers,
     on_init = on_init,
-    on_exit = vim.schedule_wrap(on_exit),
+    on_exit = vim.schedule_wrap(function(_, _, client_id)
+      on_exit(how.code, how.signal, client_id)
+    end),
   }
 end
 
