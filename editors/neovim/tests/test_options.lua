@@ -69,10 +69,9 @@ T['each kind of mistake'] = function()
     { streaming = 'yes' },
     { [{}] = 1 },
   }) do
-    local opts = type(wrong) == 'table' and vim.tbl_extend('keep', wrong, { filetypes_off = { 'text' } }) or wrong
     local texts = told(function()
-      options.set(opts)
-      options.set(opts)
+      options.set(wrong)
+      options.set(wrong)
     end)
     equal(#texts, 1)
     equal(options.current.keys, options.defaults.keys)
@@ -82,6 +81,14 @@ T['each kind of mistake'] = function()
   options.set({ keys = { accept = '<Leader><C-Tab>', next = '<lt>x' }, settings = {} })
   equal(options.current.keys.accept, '<Leader><C-Tab>')
   equal(vim.json.encode(options.current.settings), '{}')
+end
+
+T['what is told fits on a line'] = function()
+  local messages = require('completiond.messages')
+  local long = ('日本 '):rep(40)
+  assert(vim.fn.strdisplaywidth(messages.fit(long)) <= vim.v.echospace)
+  assert(vim.endswith(messages.fit(long), ':checkhealth completiond'))
+  equal(messages.fit('one\n  two'), 'one two')
 end
 
 T['the statusline'] = function()

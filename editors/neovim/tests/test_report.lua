@@ -58,7 +58,15 @@ T['only what showed nothing is told of, in words'] = function()
 end
 
 T['one reason fits on a line if it can'] = function()
-  local one = { characters = 0, ago_s = 2, document = 'a.py', line = 3, column = 8, reason = 'x', meaning = 'Off by x.' }
+  local one = {
+    characters = 0,
+    ago_s = 2,
+    document = 'a.py',
+    line = 3,
+    column = 8,
+    reason = 'x',
+    meaning = 'Off by x.',
+  }
   assert(vim.deep_equal(report.silent({ one }, 30), { '2 s ago  a.py:3:8  Off by x.' }))
   assert(vim.deep_equal(report.silent({ one }, 10), { 'Off by x.' }))
   assert(vim.deep_equal(report.silent({ one }, 5), { '2 s ago  a.py:3:8  Off by x.' }))

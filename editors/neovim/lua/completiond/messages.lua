@@ -1,7 +1,8 @@
 --- What has to be told is told once: nothing may pop up at each key, nor ask for a key to go on.
 local M = {}
 
-local MORE = '… :checkhealth completiond'
+local MORE = '… :checkhealth completiond' -- '…' alone on narrow screens
+local NARROW = 60
 
 ---@type table<string, true>
 local told = {}
@@ -17,8 +18,13 @@ function M.fit(text)
   if vim.fn.strdisplaywidth(text) <= room then
     return text
   end
-  local begin = vim.fn.strcharpart(text, 0, math.max(0, room - vim.fn.strdisplaywidth(MORE)))
-  return vim.fn.strcharpart(begin .. MORE, 0, math.max(1, room))
+  local more = room < NARROW and '…' or MORE
+  local width = room - vim.fn.strdisplaywidth(more)
+  local begin = text
+  while begin ~= '' and vim.fn.strdisplaywidth(begin) > width do
+    begin = vim.fn.strcharpart(begin, 0, vim.fn.strcharlen(begin) - 1)
+  end
+  return begin .. more
 end
 
 ---@param text string

@@ -74,7 +74,8 @@ function M.set(opts)
   end
   for name, value in pairs(opts or {}) do
     if M.defaults[name] == nil then
-      messages.once(('setup() has no option "%s"; :help completiond-options'):format(tostring(name)))
+      local text = 'setup() has no option "%s"; :help completiond-options'
+      messages.once(text:format(tostring(name)))
     elseif wanted(name, value) then
       messages.once(('setup(): %s must be %s'):format(name, wanted(name, value)))
     elseif name == 'keys' and value then
