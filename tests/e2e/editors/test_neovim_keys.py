@@ -82,6 +82,16 @@ def test_tab_without_ghost_text_expands_abbreviations(
         until_lines(editor, wanted)
 
 
+def test_neovims_own_mapping_of_tab_comes_back(any_neovim: Path, paths: Paths, project: Path) -> None:
+    with opened(any_neovim, paths, project / "empty.py") as editor:
+        editor.until_ready()
+        editor.lua("require('completiond').setup({ keys = false })")
+        described = str(editor.vim.eval("maparg('<Tab>', 'i', 0, 1)").get("desc"))
+        assert "snippet" in described
+        editor.keys("i<Tab>x")
+        editor.until(lambda: editor.lines[0].lstrip() == "x" != editor.lines[0], "a tab")
+
+
 def test_setup_again_gives_back_the_keys_of_before(any_neovim: Path, paths: Paths, project: Path) -> None:
     before = "vim.keymap.set('i', '<Tab>', 'tab')"
     again = "require('completiond').setup({ cmd = require('completiond.options').current.cmd, keys = %s })"
