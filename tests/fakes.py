@@ -5,6 +5,7 @@ slow.py    ``slow``, one character each 50 ms
 say.py     what the first line says as a JSON string, one character a chunk
 hang.py    never answers, until cancelled or superseded
 empty.py   nothing
+hush.py    nothing, by way of a chunk without text
 crash.py   an exception whose message quotes the prefix
 (others)   ``fake``, in one chunk
 """
@@ -210,6 +211,8 @@ def _script(request: CompletionRequest) -> list[tuple[float | None, str]]:
         return [(None, "")]
     if name == "empty.py":
         return []
+    if name == "hush.py":
+        return [(0, "")]
     if name == "crash.py":
         raise RuntimeError(f"cannot complete {request.prefix}")
     return [(0, "fake")]

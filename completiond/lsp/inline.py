@@ -125,6 +125,8 @@ async def _told_on_the_way(
             if isinstance(event, Completion):
                 return event
             spans += event.spans
+            if not event.text:  # nothing new to show
+                continue
             text = "".join(span.text for span in spans)
             ls.protocol.notify(PARTIAL, {**place, "insertText": text, "spans": [asdict(span) for span in spans]})
     raise RuntimeError("the stream ended without a completion")

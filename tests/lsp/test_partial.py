@@ -48,6 +48,15 @@ async def test_other_clients_are_told_nothing_on_the_way_and_have_a_deadline(
     assert [request.in_lines for request in service.requests] == [True]
 
 
+async def test_nothing_new_is_not_told(daemon_paths: Paths) -> None:
+    async with Editor.on_socket(daemon_paths) as editor:
+        await editor.initialize(experimental=WANTED)
+        hush = OTHER.replace("other", "hush")
+        editor.open(hush, "")
+        assert await editor.complete(hush) == EMPTY
+        assert not partials(editor)
+
+
 async def test_who_is_told_on_the_way_waits_for_the_end(daemon_paths: Paths, service: FakeService) -> None:
     async with Editor.on_socket(daemon_paths) as editor:
         await editor.initialize(experimental=WANTED)

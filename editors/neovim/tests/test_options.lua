@@ -55,6 +55,42 @@ T['a mistake is told once and costs nothing else'] = function()
   equal(options.current.filetypes_off, { 'text' })
 end
 
+T['each kind of mistake'] = function()
+  for _, wrong in ipairs({
+    'keys',
+    { keys = { accept = '' } },
+    { keys = { next = '<Nope>' } },
+    { keys = { dismiss = {} } },
+    { keys = { '<Tab>' } },
+    { filetypes_off = 'python' },
+    { root_markers = { '.git', 3 } },
+    { cmd = { 'completiond', false } },
+    { settings = true },
+    { streaming = 'yes' },
+    { [{}] = 1 },
+  }) do
+    local texts = told(function()
+      options.set(wrong)
+      options.set(wrong)
+    end)
+    equal(#texts, 1)
+    equal(options.current.keys, options.defaults.keys)
+    equal(options.current.cmd, options.defaults.cmd)
+    equal(options.current.root_markers, options.defaults.root_markers)
+  end
+  options.set({ keys = { accept = '<Leader><C-Tab>', next = '<lt>x' }, settings = {} })
+  equal(options.current.keys.accept, '<Leader><C-Tab>')
+  equal(vim.json.encode(options.current.settings), '{}')
+end
+
+T['what is told fits on a line'] = function()
+  local messages = require('completiond.messages')
+  local long = ('日本 '):rep(40)
+  assert(vim.fn.strdisplaywidth(messages.fit(long)) <= vim.v.echospace)
+  assert(vim.endswith(messages.fit(long), ':checkhealth completiond'))
+  equal(messages.fit('one\n  two'), 'one two')
+end
+
 T['the statusline'] = function()
   state.set('off')
   equal(state.text(), 'completiond off')

@@ -41,11 +41,35 @@ T['only what showed nothing is told of, in words'] = function()
       reason = 'new code',
       meaning = '',
     },
-  })
+    {
+      characters = 0,
+      ago_s = 6,
+      document = 'b.py',
+      line = 1,
+      column = 0,
+      reason = 'off: x',
+      meaning = 'Off by x.',
+    },
+  }, 60)
   assert(
-    vim.deep_equal(lines, { '2 s ago  a.py:3:8  Off by x.', '5 s ago  b.py:1:0  new code' }),
+    vim.deep_equal(lines, { '2 s ago  a.py:3:8  Off by x.  (2 times)', '5 s ago  b.py:1:0  new code' }),
     vim.inspect(lines)
   )
+end
+
+T['one reason fits on a line if it can'] = function()
+  local one = {
+    characters = 0,
+    ago_s = 2,
+    document = 'a.py',
+    line = 3,
+    column = 8,
+    reason = 'x',
+    meaning = 'Off by x.',
+  }
+  assert(vim.deep_equal(report.silent({ one }, 30), { '2 s ago  a.py:3:8  Off by x.' }))
+  assert(vim.deep_equal(report.silent({ one }, 10), { 'Off by x.' }))
+  assert(vim.deep_equal(report.silent({ one }, 5), { '2 s ago  a.py:3:8  Off by x.' }))
 end
 
 T['the command completes its words'] = function()

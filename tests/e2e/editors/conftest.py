@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from completiond.paths import Paths
 from tests.e2e.editors.neovim_install import neovim_0_11, neovim_0_12, version_of
+from tests.e2e.harness import temporary_paths
 
 
 def _told(program: Path) -> Path:
@@ -45,3 +47,10 @@ def project() -> Iterator[Path]:
         yield folder / "project"
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def paths() -> Iterator[Paths]:
+    """Folders for a daemon of the test's own, which is killed at the end."""
+    with temporary_paths() as paths:
+        yield paths

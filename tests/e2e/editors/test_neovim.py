@@ -220,7 +220,7 @@ def test_the_readmes_lines_without_the_plugin(new_neovim: Path, paths: Paths, pr
 def test_the_help_is_found_by_its_name(new_neovim: Path, project: Path) -> None:
     copy = project / "plugin"
     shutil.copytree(PLUGIN, copy)
-    commands = ["helptags ALL", "help completiond-keys", "echo expand('%:t')", "qa!"]
+    commands = ["help completiond-keys", "echo expand('%:t')", "qa!"]
     arguments = [part for command in commands for part in ("-c", command)]
     run = subprocess.run(
         [new_neovim, "--headless", "--clean", "--cmd", f"set rtp^={copy}", *arguments],

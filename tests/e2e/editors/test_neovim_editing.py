@@ -1,73 +1,35 @@
-"""The Neovim plugin on its own language server, with a daemon whose answers are known beforehand (it has no model)."""
+"""The Neovim plugin while one types: what is drawn, what is taken, late answers, Neovim's own ghost text."""
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from completiond.lock import holder_pid
 from completiond.paths import Paths
-from tests.e2e.editors.neovim_driver import Neovim, running
-from tests.e2e.harness import environment, kill_daemon, temporary_paths
+from tests.e2e.editors.neovim_scripted import RECORD, opened, say, told, until_lines, until_shown
 from tests.fakes import digest
 
-CMD = f"cmd = {{ [[{sys.executable}]], '-m', 'completiond', 'lsp' }}"
-
-# All that is drawn from here on, '' for nothing.
-RECORD = """
-local ghost = require('completiond.ghost')
-local show, hide = ghost.show, ghost.hide
-_G.drawn = {}
-ghost.show = function(buf, row, column, text, hint)
-  table.insert(_G.drawn, text)
-  return show(buf, row, column, text, hint)
-end
-ghost.hide = function(buf)
-  table.insert(_G.drawn, '')
-  return hide(buf)
+# Counts requests and answers. As from servers of before, each answer begins with a notification that has no text.
+COUNT_REQUESTS = """
+local server = require('completiond.server')
+local request = server.request
+_G.num_requests, _G.num_answers = 0, 0
+server.request = function(client, method, params, on_answer, buf)
+  if method ~= 'textDocument/inlineCompletion' then
+    return request(client, method, params, on_answer, buf)
+  end
+  _G.num_requests = _G.num_requests + 1
+  return request(client, method, params, function(...)
+    _G.num_answers = _G.num_answers + 1
+    local document = { uri = params.textDocument.uri, version = vim.lsp.util.buf_versions[buf] }
+    server.listeners.partial({ textDocument = document, position = params.position, insertText = '' })
+    return on_answer(...)
+  end, buf)
 end
 """
-MESSAGES = "_G.told = {}; vim.notify = function(text) table.insert(_G.told, text) end"
-
-
-@pytest.fixture
-def paths() -> Iterator[Paths]:
-    with temporary_paths() as paths:
-        yield paths
-
-
-def opened(
-    neovim: Path, paths: Paths, file: Path, text: str | bytes = "", setup: str = "", before: str = "", **env: str
-) -> AbstractContextManager[Neovim]:
-    """An editor with one file; ``env`` is for the daemon."""
-    file.write_bytes(text.encode() if isinstance(text, str) else text)
-    folders = {"XDG_STATE_HOME": str(paths.state_dir), "XDG_DATA_HOME": str(paths.state_dir)}
-    whole_env = environment(paths, **folders, **env)
-    return running(neovim, whole_env, file.parent, f"{CMD}, {setup}", f"{MESSAGES}\n{before}", (file,))
-
-
-def say(text: str) -> str:
-    """The first line of say.py."""
-    return json.dumps(text) + "\n"
-
-
-def until_shown(editor: Neovim, text: str) -> None:
-    editor.until(lambda: editor.ghost == text, f"ghost text {text!r}")
-
-
-def until_lines(editor: Neovim, *lines: str) -> None:
-    editor.until(lambda: editor.lines == list(lines), f"lines {lines}")
-
-
-def told(editor: Neovim) -> list[str]:
-    return list(editor.lua("return _G.told"))
-
 
 # What is shown
 
@@ -139,6 +101,26 @@ def test_text_on_the_right_stays_there(any_neovim: Path, paths: Paths, project: 
         editor.until(lambda: editor.lines[1] == "f(yabé) # x", "the text between")
 
 
+def test_nothing_to_say_is_not_asked_for_again(any_neovim: Path, paths: Paths, project: Path) -> None:
+    with opened(any_neovim, paths, project / "hush.py") as editor:
+        editor.until_ready()
+        editor.lua(COUNT_REQUESTS)
+        editor.keys("i")
+        editor.type("ab(")
+        editor.until(lambda: editor.lua("return _G.num_answers > 0 and _G.num_answers == _G.num_requests"), "answers")
+        editor.lua("vim.wait(300, function() return false end)")
+        editor.lua("require('completiond.session').on_change(); require('completiond.server').listeners.ready()")
+        assert editor.lua("return _G.num_requests") <= 5, (
+            "one for Insert mode, each key, and a server that is ready anew"
+        )
+        editor.until(lambda: editor.lua("return _G.num_answers == _G.num_requests"), "an answer")
+        editor.lua("for _ = 1, 99 do require('completiond.server').listeners.ready() end")
+        assert editor.lua("return _G.num_requests") <= 7, "however often it says so"
+        editor.keys("<M-n>")
+        editor.until(lambda: editor.lua("return _G.num_answers == _G.num_requests"), "an answer to who asks")
+        assert editor.ghost is None
+
+
 # What is taken
 
 
@@ -206,70 +188,6 @@ def test_dismissed_text_stays_away_while_it_is_typed_along(any_neovim: Path, pat
         until_shown(editor, "abc")
 
 
-# Keys of others
-
-
-@pytest.mark.parametrize(
-    ("mapping", "wanted"),
-    [
-        ("", "x\t"),
-        ("vim.keymap.set('i', '<Tab>', 'rhs')", "xrhs"),
-        ("vim.keymap.set('i', '<Tab>', '<Tab>y', { remap = true })", "x\ty"),
-        ("vim.keymap.set('i', '<Tab>', function() return 'called<lt>' end, { expr = true })", "xcalled<"),
-        ("vim.keymap.set('i', '<Tab>', function() vim.api.nvim_put({ 'put' }, 'c', false, true) end)", "xput"),
-        ("vim.cmd([[inoremap <expr> <Tab> repeat('n', 3)]])", "xnnn"),
-        ("vim.cmd([[imap <Tab> a<F2>]]); vim.cmd([[inoremap <F2> remapped]])", "xaremapped"),
-    ],
-)
-def test_tab_without_ghost_text_does_what_it_did(
-    any_neovim: Path, paths: Paths, project: Path, mapping: str, wanted: str
-) -> None:
-    with opened(any_neovim, paths, project / "empty.py", before=mapping) as editor:
-        editor.until_ready()
-        editor.vim.command("set noexpandtab")
-        editor.keys("ix<Tab>")
-        until_lines(editor, wanted)
-
-
-def test_tab_with_ghost_text_leaves_the_old_mapping_alone(any_neovim: Path, paths: Paths, project: Path) -> None:
-    before = "vim.keymap.set('i', '<Tab>', 'rhs'); vim.keymap.set('i', '<M-w>', 'mine')"
-    with opened(any_neovim, paths, project / "say.py", say("ab"), before=before) as editor:
-        editor.until_ready()
-        editor.keys("Gox")
-        until_shown(editor, "ab")
-        editor.keys("<Tab>")
-        editor.until(lambda: editor.lines[1] == "xab", "accepted text")
-        editor.keys("<M-w>")
-        editor.until(lambda: editor.lines[1] == "xabmine", "the user's own mapping")
-
-
-def test_functions_for_mappings_of_ones_own(any_neovim: Path, paths: Paths, project: Path) -> None:
-    mapping = (
-        "vim.keymap.set('i', '<C-y>', function()"
-        " return require('completiond').accept() and '' or 'none' end, { expr = true })"
-    )
-    with opened(any_neovim, paths, project / "say.py", say("ab"), setup="keys = false", before=mapping) as editor:
-        editor.until_ready()
-        editor.keys("Gox")
-        until_shown(editor, "ab")
-        editor.keys("<C-y>")
-        editor.until(lambda: editor.lines[1] == "xab", "accepted text")
-        editor.keys("<Esc>o<M-x><C-y>")
-        assert editor.vim.eval("maparg('<Tab>', 'i')") != "completiond: accept"
-
-
-def test_health_names_mappings_in_the_way(any_neovim: Path, paths: Paths, project: Path) -> None:
-    before = "vim.keymap.set('i', '<M-w>', 'mine'); vim.g.loaded_copilot = 1"
-    with opened(any_neovim, paths, project / "empty.py", before=before) as editor:
-        editor.until_ready()
-        editor.lua("vim.keymap.set('i', '<Tab>', 'other', { desc = 'somebody else' })")
-        editor.vim.command("checkhealth completiond")
-        report = "\n".join(editor.lines)
-    assert "<M-w> was mapped already" in report
-    assert "<Tab> belongs to another mapping: somebody else" in report
-    assert "copilot.vim is loaded, too" in report
-
-
 # Late answers, and the way out
 
 
@@ -333,104 +251,6 @@ def test_quitting_with_a_request_in_flight(any_neovim: Path, paths: Paths, proje
         pid = editor.lua("return vim.uv.os_getpid()")
     editor.until_ended(pid)
     assert holder_pid(paths.lock) is not None, "the daemon stays"
-
-
-# How it is
-
-
-def test_loading_is_told_in_percent_and_the_statusline_is_drawn_by_an_event(
-    any_neovim: Path, paths: Paths, project: Path
-) -> None:
-    record = (
-        "_G.texts = {}; vim.api.nvim_create_autocmd('User', { pattern = 'CompletiondStatus',"
-        " callback = function() table.insert(_G.texts, require('completiond').status()) end })"
-    )
-    with opened(any_neovim, paths, project / "say.py", say("ab"), before=record, FAKE_LOADING="4,0.3,") as editor:
-        editor.keys("Gox")
-        until_shown(editor, "ab")  # without another key
-        texts = list(editor.lua("return _G.texts"))
-    assert texts[0] == "completiond starting"
-    assert any(text.startswith("completiond loading ") and text.endswith("%") for text in texts)
-    assert texts[-1] in ("completiond ready", "completiond busy")
-
-
-def test_a_model_that_cannot_be_loaded_is_told_once(any_neovim: Path, paths: Paths, project: Path) -> None:
-    with opened(any_neovim, paths, project / "say.py", say("ab"), FAKE_LOADING="1,0.2,No such model.") as editor:
-        editor.until(lambda: "No such model." in editor.lua("return require('completiond').status()"), "the reason")
-        editor.keys("Goabc<Esc>oabc")
-        editor.until(lambda: told(editor), "a message")
-        assert told(editor) == ["completiond: No such model."]
-
-
-def test_a_program_that_is_missing_is_told_once(any_neovim: Path, paths: Paths, project: Path) -> None:
-    with opened(any_neovim, paths, project / "say.py", setup="cmd = { 'no-such-program', 'lsp' }") as editor:
-        editor.keys("iabc<Esc>oabc<Esc>")
-        editor.until(lambda: told(editor), "a message")
-        assert len(told(editor)) == 1
-        assert "no-such-program" in told(editor)[0]
-        assert editor.lua("return require('completiond').state().phase") == "error"
-        editor.vim.command("checkhealth completiond")
-        assert any("no-such-program" in line for line in editor.lines)
-
-
-def test_off_and_on_again(any_neovim: Path, paths: Paths, project: Path) -> None:
-    with opened(any_neovim, paths, project / "say.py", say("ab")) as editor:
-        status = partial(editor.lua, "return require('completiond').status()")
-        editor.until_ready()
-        editor.vim.command("Completiond off")
-        assert status() == "completiond off"
-        editor.lua(RECORD)
-        editor.keys("Gox<Esc>")
-        editor.vim.command("Completiond toggle")
-        editor.keys("ox")
-        until_shown(editor, "ab")
-        editor.keys("<Esc>")
-        editor.vim.command("Completiond toggle buffer")
-        assert status() == "completiond off"
-        editor.vim.command("new")
-        assert status() == "completiond ready"
-
-
-def test_restart_ends_the_daemon_and_goes_on_with_another(any_neovim: Path, paths: Paths, project: Path) -> None:
-    with opened(any_neovim, paths, project / "say.py", say("ab")) as editor:
-        editor.until_ready()
-        pid = holder_pid(paths.lock)
-        editor.vim.command("Completiond restart")
-        editor.until(lambda: holder_pid(paths.lock) not in (None, 0, pid), "another daemon")
-        editor.until_ready()
-        editor.keys("Gox")
-        until_shown(editor, "ab")
-        assert told(editor) == []
-
-
-def test_settings_of_the_editor_reach_the_server(any_neovim: Path, paths: Paths, project: Path) -> None:
-    wrong = "settings = { completion = { max_tokens = 'many' } }"
-    with opened(any_neovim, paths, project / "say.py", say("ab"), setup=wrong) as editor:
-        editor.until(lambda: told(editor), "a message")
-        assert "completion.max_tokens" in told(editor)[0]
-
-
-def test_why_and_status(any_neovim: Path, paths: Paths, project: Path) -> None:
-    with opened(any_neovim, paths, project / "empty.py") as editor:
-        editor.until_ready()
-        editor.vim.command("Completiond status")
-        editor.until(lambda: "fake-model" in editor.vim.command_output("messages"), "the daemon's status")
-        editor.vim.command("Completiond why")
-        editor.until(lambda: "none of the last requests" in editor.vim.command_output("messages"), "an answer")
-
-
-def test_the_daemon_is_killed_while_one_types(any_neovim: Path, paths: Paths, project: Path) -> None:
-    with opened(any_neovim, paths, project / "hang.py") as editor:
-        editor.until_ready()
-        editor.keys("ix")
-        editor.until(lambda: editor.lua("return require('completiond').state().phase") == "busy", "a request")
-        kill_daemon(paths)
-        editor.until(lambda: editor.lua("return require('completiond').state().phase") != "busy", "its end")
-        editor.vim.command(f"stopinsert | edit {project / 'say.py'}")
-        editor.vim.current.buffer[:] = [json.dumps("ab")]
-        editor.keys("Gox")
-        until_shown(editor, "ab")
-        assert told(editor) == []
 
 
 # Neovim's own

@@ -31,6 +31,10 @@ def test_the_help_builds_and_has_what_the_plugin_has(new_neovim: Path, project: 
     (doc / "completiond.txt").write_bytes((PLUGIN / "doc" / "completiond.txt").read_bytes())
     with running(new_neovim, {}, project) as editor:
         editor.vim.command(f"helptags {doc}")
+        committed = (PLUGIN / "doc" / "tags").read_text()
+        assert (doc / "tags").read_text() == committed, f"run :helptags {PLUGIN / 'doc'}"
+        editor.vim.command("help completiond-keys")
+        assert editor.vim.eval("expand('%:t')") == "completiond.txt", "without :helptags"
         tags = {line.partition("\t")[0] for line in (doc / "tags").read_text().splitlines()}
         options, actions = editor.lua(
             "local all = require('completiond.options').defaults return { vim.tbl_keys(all), vim.tbl_keys(all.keys) }"

@@ -4,6 +4,14 @@ local server = require('completiond.server')
 
 local M = {}
 
+---@param scope? string
+---@param is_on? boolean
+local function toggle(scope, is_on)
+  require('completiond').toggle(scope == 'buffer' and 'buffer' or nil, is_on)
+  local text = require('completiond.messages').fit(require('completiond').status())
+  vim.api.nvim_echo({ { text } }, false, {})
+end
+
 ---@type table<string, fun(scope: string?)>
 local verbs = {
   why = function()
@@ -13,11 +21,10 @@ local verbs = {
     report.status()
   end,
   toggle = function(scope)
-    require('completiond').toggle(scope == 'buffer' and 'buffer' or nil)
-    vim.api.nvim_echo({ { require('completiond').status() } }, false, {})
+    toggle(scope)
   end,
   off = function(scope)
-    require('completiond').toggle(scope == 'buffer' and 'buffer' or nil, false)
+    toggle(scope, false)
   end,
   restart = function()
     server.restart()

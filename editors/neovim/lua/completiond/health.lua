@@ -1,5 +1,6 @@
 --- `:checkhealth completiond`
 local keys = require('completiond.keys')
+local messages = require('completiond.messages')
 local options = require('completiond.options')
 local server = require('completiond.server')
 local state = require('completiond.state')
@@ -104,7 +105,9 @@ local function check_keys()
   local accept = options.current.keys and options.current.keys.accept
   if accept then
     local mapping = vim.fn.maparg(accept, 'i', false, true)
-    if vim.startswith(mapping.desc or '', 'completiond') then
+    if vim.fn.executable(options.current.cmd[1]) == 0 then
+      health.info(('Without the program there is no ghost text for %s to accept'):format(accept))
+    elseif vim.startswith(mapping.desc or '', 'completiond') then
       health.ok(('%s accepts ghost text'):format(accept))
     else
       health.warn(
@@ -133,6 +136,9 @@ function M.check()
   check_neovim()
   if check_program() then
     check_daemon()
+  end
+  for _, text in ipairs(messages.all()) do
+    health.warn('Was told: ' .. text)
   end
   check_keys()
 end

@@ -136,6 +136,12 @@ local function watch()
   on('InsertEnter', function(event)
     server.attach(event.buf)
   end)
+  on('BufFilePre', function(event)
+    server.detach(event.buf)
+  end)
+  on('BufFilePost', function(event)
+    server.attach(event.buf)
+  end)
   if not options.current.streaming then
     server.listeners.started = native.on_started
     return

@@ -5,6 +5,14 @@ local M = {}
 ---@type table<string, string>
 local taken = {}
 
+---@class completiond.Mapping One of ours.
+---@field lhs string
+---@field callback fun()
+---@field before table What was there, as maparg() has it; empty if nothing was.
+
+---@type completiond.Mapping[]
+local ours = {}
+
 ---@param keys string
 ---@return string
 local function raw(keys)
@@ -17,12 +25,25 @@ local function feed(keys, mode)
   vim.api.nvim_feedkeys(keys, mode, false)
 end
 
+--- A key that is not remapped, which by itself expands no abbreviation; CTRL-] does that for it. Not amid a
+--- completion, where CTRL-] is something else.
+---@param lhs string
+---@return string
+local function plain(lhs)
+  local key = raw(lhs)
+  local is_end_of_word = vim.fn.match(key, [[^\%(\t\|\r\|\k\@!\p\)$]]) == 0
+  if is_end_of_word and vim.fn.complete_info({ 'mode' }).mode == '' then
+    return raw('<C-]>') .. key
+  end
+  return key
+end
+
 --- Do what a mapping would have done.
 ---@param lhs string
 ---@param before table As maparg() has it; empty if there was none.
 function M.fall_through(lhs, before)
   if vim.tbl_isempty(before) then
-    return feed(raw(lhs), 'in')
+    return feed(plain(lhs), 'in')
   end
   local keys = before.rhs
   if before.callback then
@@ -38,12 +59,43 @@ function M.fall_through(lhs, before)
   else
     keys = raw((keys or ''):gsub('<[sS][iI][dD]>', ('<SNR>%d_'):format(before.sid or 0)))
   end
+  if before.noremap == 1 and keys == raw(lhs) then -- such as Neovim's own of <Tab>, for snippets
+    return feed(plain(lhs), 'in')
+  end
   -- As Vim has it, a mapping that begins with its own key does not begin again (:help recursive_mapping).
   if before.noremap == 0 and vim.startswith(keys, raw(lhs)) then
     feed(keys:sub(#raw(lhs) + 1), 'im')
     return feed(raw(lhs), 'in')
   end
   feed(keys, before.noremap == 1 and 'in' or 'im')
+end
+
+--- The mapping of a key for all buffers, as maparg() has it; empty if there is none.
+---@param is_it fun(mapping: table): boolean
+---@return table
+local function find(is_it)
+  for _, mapping in ipairs(vim.api.nvim_get_keymap('i')) do
+    if is_it(mapping) then
+      return mapping
+    end
+  end
+  return {}
+end
+
+--- Give back the keys that are still ours.
+local function unmap()
+  for _, mapping in ipairs(ours) do
+    local now = find(function(one)
+      return one.callback == mapping.callback
+    end)
+    if not vim.tbl_isempty(now) then
+      vim.keymap.del('i', mapping.lhs)
+      if not vim.tbl_isempty(mapping.before) then
+        vim.fn.mapset('i', false, mapping.before)
+      end
+    end
+  end
+  ours = {}
 end
 
 --- Map a key, if nobody has. `action` returns whether there was something to do.
@@ -59,18 +111,17 @@ local function map(name, lhs, action, hands_on)
   if before.buffer == 1 then -- not ours to take, and it hides a global one
     before = {}
   end
-  if before.desc and vim.startswith(before.desc, 'completiond') then
-    return
-  end
   if not hands_on and not vim.tbl_isempty(before) then
     taken[name] = lhs
     return
   end
-  vim.keymap.set('i', lhs, function()
+  local function callback()
     if not action() then
       M.fall_through(lhs, before)
     end
-  end, { desc = 'completiond: ' .. name, silent = true })
+  end
+  vim.keymap.set('i', lhs, callback, { desc = 'completiond: ' .. name, silent = true })
+  ours[#ours + 1] = { lhs = lhs, callback = callback, before = before }
 end
 
 --- Names of actions whose key was somebody else's, with the key.
@@ -83,6 +134,7 @@ end
 ---@param actions table<string, fun(): boolean>
 function M.set(keys, actions)
   taken = {}
+  unmap()
   for name, lhs in pairs(keys or {}) do
     map(name, lhs, actions[name], name == 'accept')
   end

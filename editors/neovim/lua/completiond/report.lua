@@ -31,17 +31,33 @@ end
 --- Requests that nobody waited for to the end: they come with typing, and say nothing.
 local GIVEN_UP = { superseded = true, cancelled = true }
 
---- Requests that showed nothing, newest first, one line each.
+--- Why requests showed nothing, newest first, one line for each reason; with room for less, the reason by itself.
 ---@param recent table[] As `completiond/status` has them.
+---@param room integer In cells, for a line that is the only one.
 ---@return string[]
-function M.silent(recent)
-  local lines = {}
+function M.silent(recent, room)
+  local found, by_meaning = {}, {}
   for _, one in ipairs(recent) do
-    if one.characters == 0 and not GIVEN_UP[one.reason] and #lines < MAX_SHOWN then
+    if one.characters == 0 and not GIVEN_UP[one.reason] then
       local meaning = one.meaning ~= '' and one.meaning or one.reason
-      local where = ('%s:%d:%d'):format(one.document, one.line, one.column)
-      lines[#lines + 1] = ('%.0f s ago  %s  %s'):format(one.ago_s, where, meaning)
+      if by_meaning[meaning] then
+        by_meaning[meaning].count = by_meaning[meaning].count + 1
+      elseif #found < MAX_SHOWN then
+        by_meaning[meaning] = { newest = one, meaning = meaning, count = 1 }
+        found[#found + 1] = by_meaning[meaning]
+      end
     end
+  end
+  local lines = {}
+  for number, reason in ipairs(found) do
+    local one = reason.newest
+    local times = reason.count > 1 and ('  (%d times)'):format(reason.count) or ''
+    local where = ('%s:%d:%d'):format(one.document, one.line, one.column)
+    lines[number] = ('%.0f s ago  %s  %s%s'):format(one.ago_s, where, reason.meaning, times)
+  end
+  if #lines == 1 and vim.fn.strdisplaywidth(lines[1]) > room then
+    local meaning = found[1].meaning
+    return { vim.fn.strdisplaywidth(meaning) <= room and meaning or lines[1] }
   end
   return lines
 end
@@ -49,7 +65,7 @@ end
 --- Print why there was nothing to show.
 function M.why()
   ask({ why = true }, function(status)
-    local lines = M.silent(status.recent)
+    local lines = M.silent(status.recent, vim.v.echospace)
     echo(#lines > 0 and lines or { 'completiond: none of the last requests was without an answer' })
   end)
 end
@@ -66,7 +82,12 @@ function M.status()
         status.device,
         status.dtype
       ),
-      ('%d clients, %d MB, process %d'):format(status.clients, status.rss_mb, status.pid),
+      ('%d client%s, %d MB, process %d'):format(
+        status.clients,
+        status.clients == 1 and '' or 's',
+        status.rss_mb,
+        status.pid
+      ),
       ('%d requests: %d answered, %d empty, %d superseded, %d cancelled'):format(
         counters.requests,
         counters.answered,

@@ -107,7 +107,8 @@ handlers['window/logMessage'] = function(err, params, context, config)
 end
 
 handlers['window/showMessage'] = function(_, params)
-  messages.once(params.message, params.type == LOG_ERROR and vim.log.levels.ERROR or nil)
+  local text = params.message:gsub('initializationOptions of the editor', 'settings', 1) -- as in setup()
+  messages.once(text, params.type == LOG_ERROR and vim.log.levels.ERROR or nil)
 end
 
 handlers['completiond/partialInlineCompletion'] = function(_, params)
@@ -115,19 +116,18 @@ handlers['completiond/partialInlineCompletion'] = function(_, params)
 end
 
 ---@param code integer
+---@param signal integer 0 if none ended it.
 ---@param client_id integer
-local function on_exit(code, _, client_id)
+local function on_exit(code, signal, client_id)
   if is_leaving or stopped[client_id] then
     return
   end
   num_crashes = num_crashes + 1
-  local reason = ('the language server ended with status %d; `%s` in a terminal may say why'):format(
-    code,
-    table.concat(options.current.cmd, ' ')
-  )
+  local how = signal > 0 and ('by signal %d'):format(signal) or ('with status %d'):format(code)
+  local reason = ('server ended %s'):format(how)
   state.set('error', { reason = reason })
   if num_crashes >= MAX_CRASHES then
-    messages.once(reason .. '. :Completiond restart tries again', vim.log.levels.ERROR)
+    messages.once(reason .. '; try :Completiond restart', vim.log.levels.ERROR)
   end
 end
 
@@ -143,6 +143,7 @@ end
 
 ---@return vim.lsp.ClientConfig
 local function client_config(buf)
+  local how = { code = 0, signal = 0 } -- it ended
   local current = options.current
   local capabilities = vim.lsp.protocol.make_client_capabilities()
   if current.streaming then
@@ -150,14 +151,23 @@ local function client_config(buf)
   end
   return {
     name = NAME,
-    cmd = current.cmd,
+    -- Neovim is not told how it ended: its message about that waits for a key, in the middle of typing. Ours does not.
+    cmd = function(dispatchers)
+      local on_end = dispatchers.on_exit
+      dispatchers.on_exit = function(code, signal)
+        how = { code = code, signal = signal }
+        on_end(0, 0)
+      end
+      return vim.lsp.rpc.start(current.cmd, dispatchers)
+    end,
     root_dir = vim.fs.root(buf, current.root_markers),
     capabilities = capabilities,
-    init_options = current.settings,
-    settings = { completiond = current.settings },
+    init_options = current.settings, -- and not as `settings`, too: a mistake would be told twice
     handlers = handlers,
     on_init = on_init,
-    on_exit = vim.schedule_wrap(on_exit),
+    on_exit = vim.schedule_wrap(function(_, _, client_id)
+      on_exit(how.code, how.signal, client_id)
+    end),
   }
 end
 
@@ -185,9 +195,7 @@ function M.attach(buf)
   end
   local program = options.current.cmd[1]
   if vim.fn.executable(program) == 0 then
-    local reason = ('the program %q was not found; install completiond or set `cmd` in setup()'):format(
-      program
-    )
+    local reason = ('no program "%s"; install completiond, or set cmd in setup()'):format(program)
     state.set('error', { reason = reason })
     messages.once(reason, vim.log.levels.ERROR)
     return
@@ -201,6 +209,14 @@ function M.attach(buf)
       return client.name == NAME and client.root_dir == config.root_dir and not stopped[client.id]
     end,
   })
+end
+
+--- A buffer is about to have another name: the server is told to close it by the one that it knows.
+---@param buf integer
+function M.detach(buf)
+  for _, client in ipairs(M.clients(buf)) do
+    vim.lsp.buf_detach_client(buf, client.id)
+  end
 end
 
 --- End the language servers; the daemon goes on for other editors.

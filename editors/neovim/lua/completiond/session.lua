@@ -11,6 +11,7 @@ local api = vim.api
 local M = {}
 
 local INVOKED, AUTOMATIC = 1, 2 -- LSP 3.18 "InlineCompletionTriggerKind"
+local MAX_AGAIN = 3 -- Each for a server that has come to be ready anew.
 local marks = api.nvim_create_namespace('completiond.marks')
 
 ---@class completiond.Call A request whose answer is waited for.
@@ -34,6 +35,8 @@ local shown ---@type completiond.Shown?
 local drawn_in ---@type integer? The buffer that has ghost text.
 ---@type { buf: integer?, tick: integer?, row: integer?, column: integer? }
 local seen = {} -- Empty when insert mode begins, which counts as a change.
+---@type { buf: integer, tick: integer, row: integer, column: integer, num_again: integer }?
+local asked -- The text and the place that were asked for last, in this insert mode.
 
 ---@return integer row From 0.
 ---@return integer column In bytes.
@@ -165,12 +168,39 @@ local function texts_of(call, result)
   return texts
 end
 
+--- Whether a text and place may be asked for. Without an edit nobody but the user asks twice, and a server that is
+--- ready again, some times: whatever is answered, there can be no loop.
+---@param buf integer
+---@param is_anew boolean The server has come to be ready.
+---@return boolean
+local function may_ask(buf, is_anew)
+  local tick, row, column = api.nvim_buf_get_changedtick(buf), cursor()
+  local is_same = asked
+    and asked.buf == buf
+    and asked.tick == tick
+    and asked.row == row
+    and asked.column == column
+  local num_again = is_same and asked.num_again + 1 or 0
+  if is_same and (not is_anew or num_again > MAX_AGAIN) then
+    return false
+  end
+  asked = { buf = buf, tick = tick, row = row, column = column, num_again = num_again }
+  return true
+end
+
 --- Ask for a suggestion at the cursor; with a step, for alternatives, and for the one so far behind what is shown.
 ---@param step integer
-local function ask(step)
+---@param is_anew? boolean The server has come to be ready.
+local function ask(step, is_anew)
   local buf = api.nvim_get_current_buf()
   local client = server.client(buf)
   if not client or not state.is_on_in(buf) then
+    return
+  end
+  if step ~= 0 then
+    asked = nil
+  end
+  if not may_ask(buf, is_anew == true) then
     return
   end
   drop_pending(true)
@@ -223,7 +253,10 @@ function M.on_partial(params)
     and vim.deep_equal(params.position, call.params.position)
     and is_inserting()
   then
-    receive(call, { suggestion.normalise(params.insertText) }, false)
+    local text = suggestion.normalise(params.insertText)
+    if text ~= '' then
+      receive(call, { text }, false)
+    end
   end
 end
 
@@ -257,12 +290,13 @@ function M.leave()
   drop_pending(false)
   drop_shown()
   seen = {}
+  asked = nil
 end
 
 --- The server has come to be ready, in the middle of typing perhaps.
 function M.on_ready()
   if is_inserting() and not shown and vim.fn.reg_executing() == '' then
-    ask(0)
+    ask(0, true)
   end
 end
 
