@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from completiond.complete.layout import closes, indent_columns, is_telling, opens, without_comment
 from completiond.complete.place import Place
 
-__all__ = ["CLAUSES", "cannot_precede", "is_clause", "is_misplaced_clause", "repeats_below"]
+__all__ = ["CLAUSES", "cannot_precede", "is_clause", "is_misplaced_clause", "is_one_too_many", "repeats_below"]
 
 MIN_LIKENESS = 0.6
 MIN_LIKENESS_OF_TWO = 0.7
@@ -80,6 +80,17 @@ def cannot_precede(line: str, place: Place) -> bool:
 def is_clause(line: str) -> bool:
     """Whether ``line`` is a branch of the statement before it."""
     return _CLAUSE.match(line) is not None
+
+
+def is_one_too_many(line: str, place: Place) -> bool:
+    """Whether ``line`` is a branch of the statement the cursor is in, which has had its last one: ``else`` behind
+    ``else``, or anything behind ``finally``.
+    """
+    indent = indent_columns(line)
+    head = next((head for head in place.enclosing if indent_columns(head) == indent), "")
+    if not is_clause(line) or not _LAST_CLAUSE.match(head) or not without_comment(head).endswith((":", "{")):
+        return False
+    return "finally" in head or "finally" not in line
 
 
 def is_misplaced_clause(line: str, above: str) -> bool:

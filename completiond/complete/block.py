@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from completiond.complete.answer_lines import AnswerLines
-from completiond.complete.below import CLAUSES, cannot_precede, is_clause, is_misplaced_clause, repeats_below
+from completiond.complete.below import (
+    CLAUSES,
+    cannot_precede,
+    is_clause,
+    is_misplaced_clause,
+    is_one_too_many,
+    repeats_below,
+)
 from completiond.complete.layout import (
     CLOSERS,
     OPENERS,
@@ -149,7 +156,9 @@ def _may_go_on(line: str, first_line: str, place: Place) -> bool:
     encloses the text below.
     """
     indent, function = indent_columns(line), _function_indent(first_line, place)
-    if function < 0 or indent == 0 or closes(line) or _is_among_members(indent_columns(first_line), place):
+    if function < 0 or indent == 0 or closes(line) or is_one_too_many(line, place):
+        return False
+    if _is_among_members(indent_columns(first_line), place):
         return False
     return indent > function or (place.indent_below > 0 and _FUNCTION_HEAD.match(line) is None)
 

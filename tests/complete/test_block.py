@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from completiond.complete.below import is_one_too_many
+from completiond.complete.place import Place
 from completiond.complete.stops import check
 from tests.complete.showing import place_of, reason, shown
 
@@ -28,6 +30,13 @@ PYTHON = [
         "    if r:\n        return 1\n    return 2",
         "block",
         id="body on an unindented blank line",
+    ),
+    pytest.param(
+        "def f(a):\n    if a:\n        x = 1\n    else:\n        §\n        y = x\n    return x\n",
+        "x = 2\n    else:\n        x = 3\n        y = x\n",
+        "x = 2",
+        "block",
+        id="a second last branch",
     ),
     pytest.param("def area(r):\n§", "def other():\n    pass\n", "", "block", id="no body but another head"),
     pytest.param("def area(r):\n    §\n", "def area(r):\n        return 1\n", "", "repeat", id="the head over again"),
@@ -314,3 +323,22 @@ def test_the_end_of_a_word_is_waited_for_only_where_it_matters() -> None:
     assert check("\n    return 1\nd", place).end is None  # "done" would close a block of a shell
     assert check("\n    return 1\nde", place).end == len("\n    return 1")
     assert check("\n}", place_of("if (x) {§\n}\n")).end == 0
+
+
+@pytest.mark.parametrize(
+    ("head", "line", "is_too_many"),
+    [
+        ("else:", "else:", True),
+        ("else:", "elif b:", True),
+        ("else:", "finally:", False),
+        ("finally:", "except E:", True),
+        ("if a:", "else:", False),
+        ("elif a:", "else:", False),
+        ("} else if (a) {", "} else {", False),
+        ("} else {", "} else {", True),
+    ],
+)
+def test_a_branch_behind_the_last_one(head: str, line: str, is_too_many: bool) -> None:
+    place = Place.of(f"f()\n  {head}\n    ", "\n")
+
+    assert is_one_too_many(f"  {line}", place) is is_too_many
