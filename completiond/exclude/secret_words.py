@@ -25,7 +25,8 @@ _VALUE = re.compile(
     [_-]?\d{0,3} (?:\\?["'`])?+ [\])]?+
     (?: \??[ \t]*+:[ \t]*+[&\w.<>\[\]|? ]{1,40}?(?=[ \t]?=) | [ \t]++string(?=[ \t]=) )?         # a type
     [ \t]{0,8}(?:=>|:=|[!=]==?|[=:])[ \t]{0,8} [A-Za-z@$]{0,2}?
-    (?P<quote>["'`])(?P<value>(?:(?!(?P=quote))[^\r\n\\]){4,256}+)(?:(?P=quote)|\r?$)
+    (?: "(?P<double>[^"\r\n\\]{4,256}+)(?:"|\r?$) | '(?P<single>[^'\r\n\\]{4,256}+)(?:'|\r?$)
+      | `(?P<back>[^`\r\n\\]{4,256}+)(?:`|\r?$) )
     """,
     re.VERBOSE | re.MULTILINE,
 )
@@ -39,8 +40,8 @@ def passwords(text: str, lowered: str) -> Iterator[SecretSpan]:
     for hint in hints:
         name = _NAME.match(text, hint.start())
         found = _VALUE.match(text, name.end()) if name is not None else None
-        if found is not None and not _is_label(found["value"]):
-            yield SecretSpan(*found.span("value"), "assignment")
+        if found is not None and found.lastgroup is not None and not _is_label(found[found.lastgroup]):
+            yield SecretSpan(*found.span(found.lastgroup), "assignment")
 
 
 def _is_label(value: str) -> bool:
