@@ -133,7 +133,9 @@ def test_other_suggestions(here: Visit) -> None:
 def test_what_looks_like_html_is_text(here: Visit) -> None:
     here.page.fill("#path", f"{SCRIPT}.env/.env")
     here.write(f"# {SCRIPT}\n{SHORT}")
-    expect(here.page.locator("#figures")).to_contain_text("Nothing to show: The name of the file", timeout=BROWSER_TIMEOUT_S * 1e3)
+    expect(here.page.locator("#figures")).to_contain_text(
+        "Nothing to show: The name of the file", timeout=BROWSER_TIMEOUT_S * 1e3
+    )
     here.page.fill("#path", f"{SCRIPT.replace('/', '')}.pem")
     here.page.press("#path", "Enter")
     expect(here.page.locator("#silent")).to_contain_text("<img src=x", timeout=30_000)
