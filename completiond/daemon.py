@@ -110,7 +110,16 @@ def _lsp(host: Host) -> ServeClient:
 def _rpc(host: Host) -> ServeClient:
     from completiond.api.rpc_server import RpcServer
 
-    return RpcServer(host).serve
+    rpc = RpcServer(host)
+
+    async def serve_ours(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if _is_ours(writer.get_extra_info("socket")):  # at the main socket Front sees to that
+            await rpc.serve(reader, writer)
+        else:
+            log.warning("Refused a client of another user")
+            writer.close()
+
+    return serve_ours
 
 
 class _Connections:
@@ -126,11 +135,7 @@ class _Connections:
         assert task is not None
         self._tasks.add(task)
         try:
-            if _is_ours(writer.get_extra_info("socket")):
-                await self._serve_client(reader, writer)
-            else:
-                log.warning("Refused a client of another user")
-                writer.close()
+            await self._serve_client(reader, writer)
         except asyncio.CancelledError:
             pass  # the daemon is closing
         except Exception as error:

@@ -91,7 +91,7 @@ class RpcClient:
     async def close(self) -> None:
         """Hang up; the daemon then cancels what is still running for this client."""
         self._writer.close()
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # the daemon hung up first
             await self._writer.wait_closed()
         await self._reading
 

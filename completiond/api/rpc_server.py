@@ -35,7 +35,7 @@ class RpcServer:
             else:
                 await RpcConnection(self._host, reader, writer, self._frame_timeout_s).serve()
             writer.close()
-            with suppress(OSError):
+            with suppress(OSError):  # a TimeoutError is one, too: the client went away, or does not read
                 async with asyncio.timeout(_FLUSH_S):
                     await writer.wait_closed()
         finally:

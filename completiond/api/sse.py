@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import AsyncGenerator
 from typing import Final
 
 from aiohttp import web
 
 from completiond.api.replies import Json, compact, reply_to
+from completiond.complete.service_protocol import SupersededError
+from completiond.errors import CompletiondError
+from completiond.logs import describe
 
 __all__ = ["DONE", "stream_reply"]
+
+log = logging.getLogger(__name__)
 
 DONE: Final = b"data: [DONE]\n\n"
 """What OpenAI's clients wait for."""
@@ -35,6 +41,8 @@ async def stream_reply(
             except ConnectionError:
                 raise
             except Exception as error:
+                if not isinstance(error, CompletiondError | SupersededError):
+                    log.error("%s failed amid its answer: %s", request.path, describe(error))
                 await response.write(_event(reply_to(error)[1]))
             else:
                 await response.write(ending)

@@ -25,7 +25,7 @@ def http_token(paths: Paths) -> str:
         try:
             fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except FileExistsError:
-            pass
+            pass  # made before
         else:
             with os.fdopen(fd, "w", encoding="ascii") as new:
                 new.write(secrets.token_urlsafe(_TOKEN_BYTES) + "\n")

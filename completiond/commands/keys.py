@@ -28,7 +28,7 @@ def single_keys(fd: int) -> Iterator[Callable[[float], str]]:
             return ""
         try:
             data = os.read(fd, 64)
-        except OSError:
+        except OSError:  # the terminal has gone
             data = b""
         if not data:
             raise EOFError

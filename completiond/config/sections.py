@@ -108,7 +108,7 @@ class ModelConfig(Section):
         1800,
         ge=0,
         le=604800,
-        description="Give the model's memory back, a GPU's too, when nothing was edited or asked for so many seconds;"
+        description="Give the model's memory back when nothing was edited or asked for so many seconds;"
         " the next edit or request loads it again; 0: never.",
     )
 

@@ -43,7 +43,7 @@ class RpcWire:
             yield wire
         finally:
             wire.writer.close()
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):  # the daemon hung up first
                 await wire.writer.wait_closed()
             async with asyncio.timeout(TIMEOUT_S):
                 await wire._reading

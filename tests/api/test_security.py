@@ -9,12 +9,13 @@ import os
 import resource
 import socket
 import stat
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 
 import pytest
 
 from completiond.api import body as body_module
 from completiond.api import server as server_module
+from completiond.complete.request import Chunk, CompletionRequest, Span
 from tests.api.conftest import ANSWER
 from tests.api.daemon import Api, Reply, api_daemon
 from tests.e2e.harness import TIMEOUT_S, Editor, until
@@ -124,7 +125,7 @@ async def connected(api: Api, count: int, over_tcp: bool, said: bytes) -> AsyncI
         for writer in writers:
             writer.close()
         for writer in writers:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):  # the daemon hung up, which is what is tested
                 await writer.wait_closed()
 
 
@@ -160,7 +161,7 @@ def busy(api: Api) -> bool:
     """Whether the port is still full of those who have gone."""
     with socket.create_connection(address_of(api), TIMEOUT_S) as connection:
         connection.setblocking(False)
-        with contextlib.suppress(BlockingIOError):
+        with contextlib.suppress(BlockingIOError):  # nothing was said: it is not full
             return connection.recv(1) != b""
     return False
 
@@ -245,7 +246,25 @@ async def test_what_fails_here_is_told_and_logged_without_the_text(
     assert "SECRET" not in "".join(record.getMessage() for record in caplog.records)
 
 
+async def test_what_fails_amid_a_stream_is_told_and_logged_without_its_text(
+    api: Api, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(_: CompletionRequest) -> AsyncGenerator[Chunk, None]:
+        yield Chunk("one", (Span("one", "model"),))
+        raise RuntimeError("cannot complete SECRET")
+
+    monkeypatch.setattr(api.service, "stream", broken)
+    reply = await api.post("/v1/completions", {"prompt": "SECRET", "suffix": "", "stream": True})
+
+    assert '"text":"one"' in reply.body
+    assert '"type":"server_error"' in reply.body
+    assert "SECRET" not in reply.body
+    assert "/v1/completions failed amid its answer: RuntimeError" in caplog.text
+    assert "SECRET" not in "".join(record.getMessage() for record in caplog.records)
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
+@pytest.mark.skipif(not hasattr(socket, "SO_PEERCRED"), reason="the system does not tell who is at the other end")
 async def test_another_users_process_is_refused_even_where_it_can_reach_the_socket(
     api: Api, caplog: pytest.LogCaptureFixture
 ) -> None:

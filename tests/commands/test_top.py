@@ -119,7 +119,7 @@ class Terminal:
         os.set_blocking(self._terminal, False)
 
     def read(self) -> None:
-        with contextlib.suppress(BlockingIOError, OSError):
+        with contextlib.suppress(OSError):  # nothing more has been written, or the program has ended
             while data := os.read(self._terminal, 65536):
                 self.output += data
 

@@ -28,7 +28,7 @@ export async function get(path, signal) {
   return response.json();
 }
 
-/** POST to a daemon that this page is about to leave; nothing is waited for. */
+/** POST to a daemon that this page is about to leave: nothing is waited for, and nobody is there to be told of a failure. */
 export function tell(path, body) {
   ask(path, { method: "POST", body: JSON.stringify(body), keepalive: true }).catch(() => {});
 }
