@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from playwright.sync_api import Browser, ElementHandle, Page, sync_playwright
+from playwright.sync_api import Browser, ElementHandle, Page, TimeoutError, sync_playwright
 
 from tests.e2e.editors.vscode_install import VSCodeTools
 from tests.e2e.editors.vscode_server import write_settings
@@ -20,6 +20,8 @@ __all__ = ["TIMEOUT_S", "VSCode", "open_browser", "open_vscode"]
 TIMEOUT_S: Final = 120.0
 """For what takes milliseconds, or seconds while the model loads, when nothing else runs on the machine."""
 KEY_MS: Final = 60
+LIST_MS: Final = 20_000.0
+"""How long a list may take to show what is searched; then it is opened anew."""
 T = TypeVar("T")
 
 BROWSER: Final = (
@@ -96,13 +98,31 @@ class VSCode:
 
     def open_file(self, name: str, at: str = "") -> None:
         """Open a file of the folder; ``at``: what VS Code takes behind its name, ``:line:column``."""
-        self.page.keyboard.press("Control+p")
-        self.page.wait_for_selector(".quick-input-widget:not([style*='display: none']) input")
-        self.page.keyboard.insert_text(name + at)
-        self.page.wait_for_selector(f".quick-input-list .monaco-list-row.focused[aria-label*='{name}']")
-        self.page.keyboard.press("Enter")
+        self._pick("Control+p", name + at, name)
         self.page.wait_for_selector(f".tab.active[data-resource-name='{name}']")
         self.page.wait_for_selector(".quick-input-widget", state="hidden")
+
+    def _pick(self, key: str, text: str, label: str) -> None:
+        """Open a list by a key, write into its field, and take the row of this label. A list that does not come to
+        show the row is opened anew: VS Code makes it once, and a file that is younger is not in it.
+        """
+        field = ".quick-input-widget:not([style*='display: none']) input"
+
+        def row() -> bool | None:
+            self.press(key)
+            self.page.wait_for_selector(field)
+            self.page.fill(field, text)  # into the field, though the focus may not have come to it yet
+            try:
+                self.page.wait_for_selector(
+                    f".quick-input-list .monaco-list-row.focused[aria-label*='{label}']", timeout=LIST_MS
+                )
+            except TimeoutError:
+                self.press("Escape")
+                return None
+            return True
+
+        self.wait_for(row, f"{label!r} in the list of {key}")
+        self.press("Enter")
 
     def open(self, name: str, line: int, column: int) -> None:
         """Open a file of the folder and put the cursor there; both from 1, the column in UTF-16 units."""
@@ -167,11 +187,7 @@ class VSCode:
 
     def run(self, title: str) -> None:
         """Run a command by its title."""
-        self.press("F1")
-        self.page.wait_for_selector(".quick-input-widget:not([style*='display: none']) input")
-        self.page.keyboard.insert_text(title)
-        self.page.wait_for_selector(f".quick-input-list .monaco-list-row.focused[aria-label*='{title}']")
-        self.press("Enter")
+        self._pick("F1", f">{title}", title)
 
     def select(self, word: str) -> None:
         """Go down in VS Code's own list, which is open or about to, to a word."""
