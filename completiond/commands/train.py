@@ -11,12 +11,15 @@ from rich.console import Console
 
 from completiond.commands.errors import fail, reports_errors
 from completiond.commands.settings import read_settings
+from completiond.complete.heads import find_head
 from completiond.errors import UsageError
 from completiond.models.resolve import resolve
 from completiond.paths import Paths
 from completiond.train.plan import HeadKind, TrainPlan
 
 __all__ = ["app"]
+
+DRAFT_VOCAB_SIZE = 8192
 
 app = typer.Typer(help="Train drafting heads on your own code. Nothing leaves this machine.", no_args_is_help=True)
 
@@ -29,7 +32,13 @@ Out = Annotated[Path | None, typer.Option("--out", help="Where the head goes [de
 Hours = Annotated[float, typer.Option("--hours", min=0.01, help="How long it may take, features included.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")]
 MaxTokens = Annotated[int, typer.Option("--max-tokens", min=16384, help="Tokens to read at most.")]
-Vocab = Annotated[int, typer.Option("--draft-vocab", min=256, help="Tokens that the head can guess.")]
+Vocab = Annotated[
+    int | None, typer.Option("--draft-vocab", min=256, help="Tokens that the head can guess [default: 8192].")
+]
+Start = Annotated[
+    str | None,
+    typer.Option("--from", metavar="FOLDER", help="Go on from this head; shipped: from completiond's own."),
+]
 
 
 @app.command()
@@ -41,10 +50,11 @@ def eagle(
     hours: Hours = 2.0,
     resume: Resume = False,
     max_tokens: MaxTokens = 4_000_000,
-    draft_vocab: Vocab = 8192,
+    draft_vocab: Vocab = None,
+    start: Start = None,
 ) -> None:
     """Train an EAGLE-3 head. Whole repositories are held out, and acceptance is measured on them."""
-    _train("eagle", data, model, out, hours, resume, max_tokens, draft_vocab)
+    _train("eagle", data, model, out, hours, resume, max_tokens, draft_vocab, start)
 
 
 @app.command()
@@ -56,7 +66,7 @@ def medusa(
     hours: Hours = 0.5,
     resume: Resume = False,
     max_tokens: MaxTokens = 1_000_000,
-    draft_vocab: Vocab = 8192,
+    draft_vocab: Vocab = None,
 ) -> None:
     """Train Medusa heads that share the model's own vocabulary product."""
     _train("medusa", data, model, out, hours, resume, max_tokens, draft_vocab)
@@ -64,13 +74,16 @@ def medusa(
 
 def _train(
     kind: HeadKind, data: list[Path], model: str | None, out: Path | None, hours: float, resume: bool, max_tokens: int,
-    draft_vocab: int,
+    draft_vocab: int | None, start: str | None = None,
 ) -> None:  # fmt: skip
     paths = Paths.from_environment()
     config = read_settings(paths, model, refuse=True)
     model_file = resolve(config.model.name, paths)
     folder = (out or paths.heads_dir / f"{Path(config.model.name).name.removesuffix('.gguf')}-{kind}").absolute()
-    plan = TrainPlan(kind, folder, hours, draft_vocab_size=draft_vocab, max_tokens=max_tokens)
+    plan = TrainPlan(
+        kind, folder, hours, draft_vocab_size=draft_vocab or DRAFT_VOCAB_SIZE, max_tokens=max_tokens,
+        start=None if start is None else _start_folder(start, draft_vocab, model_file),
+    )  # fmt: skip
     if plan.work.exists() and not resume:
         raise UsageError(f"{folder} holds a run already.", "Go on with it by --resume, or give another --out.")
     from completiond.complete.open_completer import open_completer
@@ -97,3 +110,14 @@ def _train(
     setting = {"eagle": "eagle_head", "medusa": "medusa_heads"}[kind]
     typer.echo(card.read_text(encoding="utf-8"))
     typer.echo(f'The head is in {folder}. To use it, set in config.toml under [spec]: {setting} = "{folder}"')
+
+
+def _start_folder(start: str, draft_vocab: int | None, model_file: Path) -> Path:
+    """Raises UsageError where there is no such head."""
+    if draft_vocab is not None:
+        raise UsageError("A head that training goes on from has its own vocabulary.", "Leave out --draft-vocab.")
+    if start != "shipped":
+        return Path(start).expanduser().absolute()
+    if (found := find_head("eagle", "", model_file)) is None:
+        raise UsageError("No head is shipped for this model.", "Leave out --from.")
+    return found

@@ -42,8 +42,13 @@ class DraftVocab:
             if len(chosen) >= size:
                 break
             chosen.add(token_id)
-        covered = sum(counts[token_id] for token_id in chosen)
-        return cls(torch.tensor(sorted(chosen)), covered / max(1, counts.total()))
+        return cls.of(sorted(chosen), counts)
+
+    @classmethod
+    def of(cls, token_ids: Sequence[int], counts: Counter[int]) -> DraftVocab:
+        """Those tokens, ascending, and what share of the counted they are."""
+        covered = sum(counts[token_id] for token_id in token_ids)
+        return cls(torch.tensor(token_ids), covered / max(1, counts.total()))
 
     @property
     def d2t(self) -> Tensor:

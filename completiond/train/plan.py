@@ -29,7 +29,8 @@ class TrainPlan:
     """``hours``: all in all. ``folder``: where the head goes; what a run needs on the way is kept in ``work`` in it.
 
     ``draft_vocab_size`` and ``intermediate_size`` make an EAGLE head of the default model 38 MB. ``max_tokens`` of
-    features are computed at most.
+    features are computed at most. ``start``: the folder of an EAGLE head that training goes on from; its sizes and its
+    vocabulary are that head's.
     """
 
     kind: HeadKind
@@ -41,6 +42,7 @@ class TrainPlan:
     num_heads: int = 4
     num_held_out_shards: int = 6
     max_tokens: int = 4_000_000
+    start: Path | None = None
 
     @property
     def work(self) -> Path:

@@ -17,10 +17,12 @@ from torch import Tensor
 
 from completiond.complete.completer import Completer
 from completiond.engine.decoder import Decoder
+from completiond.engine.shape import DecoderShape
 from completiond.engine.source import WeightSource, open_source
 from completiond.errors import UsageError
 from completiond.train.corpus import Corpus
 from completiond.train.draft_vocab import DraftVocab, count_tokens
+from completiond.train.eagle_from import StartHead, read_start, start_from_head
 from completiond.train.eagle_net import EagleNet
 from completiond.train.eagle_save import save_head
 from completiond.train.eagle_start import head_shape, start_from_target
@@ -37,6 +39,10 @@ __all__ = ["TrainedHead", "train_head"]
 
 COUNTED_CHARS = 40_000_000
 """The vocabulary is counted on more text than is trained on: it is cheap, and what it misses cannot be guessed."""
+EAGLE_STEPS = 4
+"""As many guesses as are usually checked on a CPU; a step that training never made guesses badly (docs/log.md)."""
+GOING_ON_RATE = 2e-3
+"""Of Muon, for a head that has learnt already; TrainSettings has that of one which has not."""
 
 Say = Callable[[str], None]
 
@@ -68,15 +74,17 @@ def train_head(
         raise UsageError(f"{plan.folder} holds a run already.", "Go on with it by --resume, or give another --out.")
     check_room(plan, target.shape)
     _check_corpus(plan, corpus)
-    vocab = _vocabulary(plan, completer, corpus, say)
+    start = _start(plan, target.shape)
+    vocab = _vocabulary(plan, completer, corpus, start, say)
     store, held_out = _features(plan, completer, corpus, say)
     source = open_source(model_file)
-    net, scale = _network(plan, target, source, vocab, store)
+    net, scale = _network(plan, target, source, vocab, store, start)
     # Medusa's heads do not read each other: there is no step that the others depend on.
     settings = TrainSettings(
         hours=plan.hours * (1.0 - FEATURE_SHARE),
         num_steps=_num_steps(plan),
         unroll_every=3 if plan.kind == "eagle" else 1,
+        **({} if start is None else {"matrix_rate": GOING_ON_RATE}),
     )
     trainer = HeadTrainer(net, vocab, target.vocab_size, scale, store, held_out, _chooser(target), settings)
     checkpoint = plan.work / "checkpoint.pt"
@@ -118,7 +126,7 @@ def _read_curve(file: Path) -> list[Report]:
 
 
 def _num_steps(plan: TrainPlan) -> int:
-    return 3 if plan.kind == "eagle" else plan.num_heads
+    return EAGLE_STEPS if plan.kind == "eagle" else plan.num_heads
 
 
 def _check_corpus(plan: TrainPlan, corpus: Corpus) -> None:
@@ -132,7 +140,19 @@ def _check_corpus(plan: TrainPlan, corpus: Corpus) -> None:
         raise UsageError(f"{plan.folder} was begun with other repositories.", "Give the same --data, or another --out.")
 
 
-def _vocabulary(plan: TrainPlan, completer: Completer, corpus: Corpus, say: Say) -> DraftVocab:
+def _start(plan: TrainPlan, target: DecoderShape) -> StartHead | None:
+    """The head that the run was begun from, whether or not it is named again."""
+    file = plan.work / "start"
+    if not file.exists():
+        write_whole(file, str(plan.start or ""))
+    begun_from = file.read_text(encoding="utf-8")
+    if plan.start is not None and str(plan.start) != begun_from:
+        said = f"was begun from {begun_from}" if begun_from else "was not begun from another head"
+        raise UsageError(f"{plan.folder} {said}.", "Leave out --from, or give another --out.")
+    return read_start(Path(begun_from), target) if begun_from else None
+
+
+def _vocabulary(plan: TrainPlan, completer: Completer, corpus: Corpus, start: StartHead | None, say: Say) -> DraftVocab:
     file = plan.work / "vocabulary.json"
     if not file.exists():
         say("counting tokens")
@@ -145,7 +165,11 @@ def _vocabulary(plan: TrainPlan, completer: Completer, corpus: Corpus, say: Say)
                 break
         vocab_size = completer.target.vocab_size
         always = [token_id for token_id in completer.tokenizer.control_ids if token_id < vocab_size]
-        vocab = DraftVocab.most_frequent(counts, plan.draft_vocab_size, always, vocab_size)
+        vocab = (
+            DraftVocab.most_frequent(counts, plan.draft_vocab_size, always, vocab_size)
+            if start is None
+            else DraftVocab.of(start.token_ids.tolist(), counts)
+        )
         write_whole(file, json.dumps({"ids": vocab.token_ids.tolist(), "coverage": vocab.coverage}))
     stored = json.loads(file.read_text())
     return DraftVocab(torch.tensor(stored["ids"]), stored["coverage"])
@@ -193,8 +217,9 @@ def _features(plan: TrainPlan, completer: Completer, corpus: Corpus, say: Say) -
 
 
 def _network(
-    plan: TrainPlan, target: Decoder, source: WeightSource, vocab: DraftVocab, store: FeatureStore
-) -> tuple[Any, Tensor]:
+    plan: TrainPlan, target: Decoder, source: WeightSource, vocab: DraftVocab, store: FeatureStore,
+    start: StartHead | None,
+) -> tuple[Any, Tensor]:  # fmt: skip
     """The network as training begins, and what features are divided by."""
     torch.manual_seed(0)
     stored = source.tensor("lm_head.weight")
@@ -203,10 +228,14 @@ def _network(
     rows = stored[vocab.token_ids].float()
     if plan.kind == "medusa":
         return MedusaNet(target.shape.hidden_size, plan.num_heads, 1, rows), torch.ones(())
-    shape = head_shape(target.shape, plan.intermediate_size, vocab.token_ids.numel(), plan.num_tokens)
+    intermediate_size = plan.intermediate_size if start is None else start.shape.intermediate_size
+    shape = head_shape(target.shape, intermediate_size, vocab.token_ids.numel(), plan.num_tokens)
     net = EagleNet(shape, target.weights.embedding.cpu())
     scale = feature_scale(store.load(0))
-    start_from_target(net, source, target.shape.num_layers, rows, scale[-target.shape.hidden_size :])
+    if start is None:
+        start_from_target(net, source, target.shape.num_layers, rows, scale[-target.shape.hidden_size :])
+    else:
+        start_from_head(net, start, scale)
     return net, scale
 
 

@@ -56,8 +56,10 @@ def short_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("completiond.train.run.time", SimpleNamespace(monotonic=clock))
     monkeypatch.setattr("completiond.train.card.TOKENS", 8)
 
-    def plan(kind: HeadKind, folder: Path, hours: float, draft_vocab_size: int, max_tokens: int) -> TrainPlan:
-        assert (hours, draft_vocab_size, max_tokens) == (0.5, 300, 20_000)
+    def plan(
+        kind: HeadKind, folder: Path, hours: float, draft_vocab_size: int, max_tokens: int, start: Path | None
+    ) -> TrainPlan:
+        assert (hours, draft_vocab_size, max_tokens, start) == (0.5, 300, 20_000, None)
         return small_plan(kind, folder)
 
     monkeypatch.setattr("completiond.commands.train.TrainPlan", plan)
@@ -119,6 +121,16 @@ def test_bad_paths_are_named(home: Path, model: Path) -> None:
         err = refused("eagle", "--model", model, "--data", home / "a", "--data", home / name)
         assert err == f"completiond: {home / name} is not a folder. Give folders of source code.\n"
     assert not (home / "cache" / "heads").exists()
+
+
+def test_a_head_to_go_on_from(home: Path, model: Path) -> None:
+    make_repositories(home / "code")
+    command = ("eagle", "--model", model, "--data", home / "code", "--from")
+    assert "No head is shipped for this model. Leave out --from." in refused(*command, "shipped")
+    assert "has its own vocabulary. Leave out --draft-vocab." in refused(*command, home, "--draft-vocab", "300")
+    code, _, err = run(*command, home / "code")
+    assert code == 1
+    assert f"{home / 'code'} holds no drafting head" in err
 
 
 @pytest.mark.parametrize("kind", ["eagle", "medusa"])

@@ -87,13 +87,12 @@ def test_from_source_code_to_a_head(
 ) -> None:
     plan = small_plan(kind, tmp_path / "new" / "head")
     trained, said = run(plan, small_completer, small_model, corpus)
-    num_steps = 3 if kind == "eagle" else 4
     assert load(plan, small_completer.target) == 128
     about = json.loads((plan.folder / "config.json").read_text())["completiond"]
     assert about.keys() == {"kind", "model_file", "model_bytes", "acceptances"}
     assert (about["kind"], about["model_file"]) == (kind, "small")
     assert about["acceptances"] == [round(share, 4) for share in trained.acceptances]
-    assert len(trained.acceptances) == num_steps
+    assert len(trained.acceptances) == 4
     assert all(0.0 <= share <= 1.0 for share in trained.acceptances)
     assert trained.feature_tokens in (3 * 16 * 128, 4 * 16 * 128)
     assert trained.seen_tokens > 0
@@ -188,6 +187,28 @@ def test_a_run_goes_on_with_the_same_repositories_only(
             run(plan, small_completer, small_model, other, resume=True)
     moved = find_corpus([make_repositories(tmp_path / "moved")], Exclusions())
     run(plan, small_completer, small_model, moved, resume=True)
+
+
+def test_a_run_goes_on_from_a_head(
+    small_completer: Completer, small_model: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = small_plan("eagle", tmp_path / "first")
+    run(first, small_completer, small_model, corpus)
+    plan = replace(
+        small_plan("eagle", tmp_path / "second"), start=first.folder, draft_vocab_size=7, intermediate_size=5
+    )
+    monkeypatch.setattr("completiond.train.run.GOING_ON_RATE", 0.0)  # so that it stays what it was
+    run(plan, small_completer, small_model, corpus)
+    before, after = (load_file(one.folder / "model.safetensors") for one in (first, plan))
+    assert before.keys() == after.keys()
+    assert torch.equal(before["d2t"], after["d2t"])
+    name = "midlayer.mlp.down_proj.weight"
+    assert torch.equal(before[name], after[name])
+    run(replace(plan, start=None), small_completer, small_model, corpus, resume=True)
+    with pytest.raises(UsageError, match=r"was begun from .*first.*Leave out --from"):
+        run(replace(plan, start=tmp_path), small_completer, small_model, corpus, resume=True)
+    with pytest.raises(UsageError, match=r"was not begun from another head.*Leave out --from"):
+        run(replace(first, start=plan.folder), small_completer, small_model, corpus, resume=True)
 
 
 def test_too_little_code_is_said(small_completer: Completer, small_model: Path, tmp_path: Path) -> None:
