@@ -8,7 +8,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,8 +84,9 @@ def train_head(
         hours=plan.hours * (1.0 - FEATURE_SHARE),
         num_steps=_num_steps(plan),
         unroll_every=3 if plan.kind == "eagle" else 1,
-        **({} if start is None else {"matrix_rate": GOING_ON_RATE}),
     )
+    if start is not None:
+        settings = replace(settings, matrix_rate=GOING_ON_RATE)
     trainer = HeadTrainer(net, vocab, target.vocab_size, scale, store, held_out, _chooser(target), settings)
     checkpoint = plan.work / "checkpoint.pt"
     if checkpoint.exists():
