@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,9 +14,8 @@ from completiond.commands.errors import reports_errors
 from completiond.commands.settings import follow_settings, warn_of
 from completiond.config.json_schema import schema_json
 from completiond.config.narrow import excluded_by
-from completiond.config.problem import shown, shown_path
+from completiond.config.problem import Problem, shown, shown_path
 from completiond.config.setting import all_settings
-from completiond.config.settings import Settings
 from completiond.errors import UsageError
 from completiond.paths import Paths
 
@@ -66,7 +66,7 @@ def show(
             typer.echo(f"{setting.key} = {shown(found[setting.name], cut=False)}{note}")
         for file, globs in excluded:
             typer.echo(f"# besides, {shown_path(file)} excludes {shown(globs, cut=False)}")
-    _warn(settings)
+    _warn(settings.problems())
     for line in daemon.problems:
         typer.echo(f"completiond: the daemon that runs says: {line}", err=True)
 
@@ -81,12 +81,17 @@ def print_path() -> None:
 @app.command()
 @reports_errors
 def check(path: _Place = None) -> None:
-    """Say what is wrong with the settings, the environment, and the repository here. Exit status 1 if anything is."""
+    """Say what is wrong with the settings, the environment, and the repository here.
+
+    Exit status 1 if anything is; what may be misspelled, and counts all the same, is only told.
+    """
     settings = follow_settings(Paths.from_environment())
     settings.explain("", _place(path or Path.cwd()))
-    if _warn(settings):
+    problems = settings.problems()
+    _warn(problems)
+    if not all(problem.is_doubt for problem in problems):
         raise typer.Exit(1)
-    typer.echo("The settings are right.")
+    typer.echo("Nothing is wrong for certain." if problems else "The settings are right.")
 
 
 @app.command()
@@ -109,8 +114,6 @@ def _place(path: Path | None) -> str:
     return str(path.absolute() / "*") if path.is_dir() else str(path.absolute())
 
 
-def _warn(settings: Settings) -> bool:
-    problems = settings.problems()
+def _warn(problems: Iterable[Problem]) -> None:
     for problem in problems:
         warn_of(problem)
-    return bool(problems)

@@ -1,4 +1,4 @@
-"""What a daemon that runs has set, where it went its own way: it may keep what was right before, or was set at its start."""
+"""What a daemon that runs has set, where that is not what its files say: it may keep what was right before."""
 
 from __future__ import annotations
 

@@ -90,6 +90,17 @@ def test_check_says_what_is_wrong_and_with_what_status(run: Run, config_file: Pa
     ]
 
 
+def test_check_tells_of_a_likely_misspelling_and_train_goes_on(run: Run, config_file: Path) -> None:
+    config_file.write_text("[completion]\ndisabled_languages = ['pyhton']\n")
+    done = run("config", "check")
+    assert (done.returncode, done.stdout) == (0, "Nothing is wrong for certain.\n")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"completiond: {config_file}:2: completion.disabled_languages may have misspelled")
+    told, refused = run("train", "eagle", "--data", "x", "--model", "nowhere.gguf").stderr.splitlines()
+    assert told == line
+    assert "nowhere.gguf" in refused, "it went on to look for the model"
+
+
 def test_show_of_a_place_that_cannot_be_says_so(run: Run, repo: Path) -> None:
     done = run("config", "show", repo / "nowhere" / "new.py")
     assert done.returncode == 2
