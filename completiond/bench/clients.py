@@ -166,8 +166,8 @@ def clients_table(run: ClientsRun) -> Table:
     for title, name, ratio in rows:
         table.add_row(title, f"{figures[name]['median']:.1f}", f"{figures[name]['max']:.1f}", ratio)
     table.caption = (
-        "from request to whole answer. alone: two clients, one after the other; both: at once; ratio: both over alone, the"
-        " worst. New texts are in no cache. superseded: answered with nothing so long after the newer request. engine"
-        " free: how much later than usual the first text comes after a cancellation"
+        "from request to whole answer. alone: two clients, one after the other; both: at once; ratio: both over alone,"
+        " the worst. New texts are in no cache. superseded: answered with nothing so long after the newer request."
+        " engine free: how much later than usual the first text comes after a cancellation"
     )
     return table
