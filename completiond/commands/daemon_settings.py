@@ -38,7 +38,7 @@ def ask_daemon(paths: Paths, settings: Settings, place: str) -> DaemonSettings:
             status: dict[str, Any] = client.call("completiond/status", timeout_s=STATUS_TIMEOUT_S)
     except DaemonError:  # what the files say can be shown without it
         return DaemonSettings()
-    if status["version"] != __version__ or not status["settings"]:
+    if status["version"] != __version__ or not status.get("settings"):
         return DaemonSettings()
     values = {name: status["settings"][name[0]][name[1]] for name in all_settings()}
     resolved = Resolved(config_of(values), {})
