@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -11,6 +11,7 @@ from completiond.commands import bench, config, daemon, model, train, trust
 from completiond.commands.complete import complete
 from completiond.commands.demo import demo
 from completiond.commands.doctor import doctor
+from completiond.commands.errors import run_program
 from completiond.commands.logs import logs
 from completiond.commands.page import page
 from completiond.commands.speedup import speedup
@@ -61,6 +62,6 @@ app.add_typer(bench.app, name="bench")
 app.add_typer(train.app, name="train")
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Run the command in ``sys.argv``."""
-    app()
+    run_program(app)

@@ -12,7 +12,6 @@ import gc
 import json
 import sys
 import time
-import traceback
 from collections.abc import Sequence
 from typing import Any
 
@@ -85,23 +84,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     last: tuple[str, float] | None = None
     for name in options.shapes:
         left_s = options.seconds - (time.perf_counter() - started)
-        if reason := why_skip(name, device, left_s, last):
-            skipped[name] = reason
-            _write(f"{name}: skipped, because {reason}.")
-            continue
         try:
+            _give_back(device)
+            if reason := why_skip(name, device, left_s, last):
+                skipped[name] = reason
+                _write(f"{name}: skipped, because {reason}.")
+                continue
             shapes[name] = run_shape(name, device, copy_per_s)
         except Exception as error:
             # Time on a GPU is scarce: the other shapes still run. The report and the exit code tell.
-            traceback.print_exc()
-            failed[name] = f"{type(error).__name__}: {error}"
-            _write(f"{name}: FAILED, {failed[name]}")
+            failed[name] = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
+            _write(f"\n{name}: FAILED, {failed[name]}")
         else:
             last = (name, shapes[name]["seconds"])
             _write_shape(name, shapes[name])
-        gc.collect()
-        if device.type == "cuda":
-            torch.cuda.empty_cache()
     passed = bool(shapes) and not failed and all(shape["passed"] for shape in shapes.values())
     result = {
         "benchmark": "gpu", "device": device.type, "device_name": device_name, "torch": torch.__version__,
@@ -110,6 +106,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }  # fmt: skip
     _write(json.dumps(result))
     return 0 if passed else 1
+
+
+def _give_back(device: torch.device) -> None:
+    """Let go of what the shape before has left."""
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from completiond.commands.daemon_settings import ask_daemon
 from completiond.commands.errors import reports_errors
 from completiond.commands.settings import follow_settings, warn_of
 from completiond.config.json_schema import schema_json
 from completiond.config.narrow import excluded_by
-from completiond.config.problem import shown, shown_path
+from completiond.config.problem import Problem, shown, shown_path
 from completiond.config.setting import all_settings
-from completiond.config.settings import Settings
 from completiond.errors import UsageError
 from completiond.paths import Paths
 
@@ -35,14 +36,21 @@ def show(
     origin: Annotated[bool, typer.Option("--origin", help="Say where each value is from.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, with origins.")] = False,
 ) -> None:
-    """Print the settings in effect, as a command in this terminal has them: without those that an editor sends."""
-    settings, place = follow_settings(Paths.from_environment()), _place(path)
+    """Print the settings in effect, as a command in this terminal has them: without those that an editor sends.
+
+    Where a daemon runs that has another value (it keeps the one before a wrong one, for instance), that stands beside.
+    """
+    paths = Paths.from_environment()
+    settings, place = follow_settings(paths), _place(path)
     found = settings.explain("", place)
+    daemon = ask_daemon(paths, settings, place)
     excluded = excluded_by(settings.repository.of(place)) if place else []
     if as_json:
         values: dict[str, Any] = {}
         for (section, key), where in found.origins.items():
-            values.setdefault(section, {})[key] = {"value": found[section, key], "origin": str(where)}
+            entry = values.setdefault(section, {})[key] = {"value": found[section, key], "origin": str(where)}
+            if (section, key) in daemon.others:
+                entry["daemon"] = daemon.others[section, key]
         values["repository_exclusions"] = [{"value": globs, "origin": shown_path(file)} for file, globs in excluded]
         typer.echo(json.dumps(values))
     else:
@@ -51,11 +59,16 @@ def show(
             if setting.section != last:
                 typer.echo(f"{chr(10) if last else ''}[{setting.section}]")
                 last = setting.section
-            note = f"  # {found.origins[setting.name]}" if origin else ""
+            notes = [str(found.origins[setting.name])] if origin else []
+            if setting.name in daemon.others:
+                notes.append(f"the daemon that runs has {shown(daemon.others[setting.name], cut=False)}")
+            note = f"  # {'; '.join(notes)}" if notes else ""
             typer.echo(f"{setting.key} = {shown(found[setting.name], cut=False)}{note}")
         for file, globs in excluded:
             typer.echo(f"# besides, {shown_path(file)} excludes {shown(globs, cut=False)}")
-    _warn(settings)
+    _warn(settings.problems())
+    for line in daemon.problems:
+        typer.echo(f"completiond: the daemon that runs says: {line}", err=True)
 
 
 @app.command("path")
@@ -68,12 +81,17 @@ def print_path() -> None:
 @app.command()
 @reports_errors
 def check(path: _Place = None) -> None:
-    """Say what is wrong with the settings, the environment, and the repository here. Exit status 1 if anything is."""
+    """Say what is wrong with the settings, the environment, and the repository here.
+
+    Exit status 1 if anything is; what may be misspelled, and counts all the same, is only told.
+    """
     settings = follow_settings(Paths.from_environment())
     settings.explain("", _place(path or Path.cwd()))
-    if _warn(settings):
+    problems = settings.problems()
+    _warn(problems)
+    if not all(problem.is_doubt for problem in problems):
         raise typer.Exit(1)
-    typer.echo("The settings are right.")
+    typer.echo("Nothing is wrong for certain." if problems else "The settings are right.")
 
 
 @app.command()
@@ -96,8 +114,6 @@ def _place(path: Path | None) -> str:
     return str(path.absolute() / "*") if path.is_dir() else str(path.absolute())
 
 
-def _warn(settings: Settings) -> bool:
-    problems = settings.problems()
+def _warn(problems: Iterable[Problem]) -> None:
     for problem in problems:
         warn_of(problem)
-    return bool(problems)

@@ -62,7 +62,8 @@ def _findings(paths: Paths, model: str | None) -> Iterator[Finding]:
     config = settings.config
     settings.of_file("", str(Path.cwd() / "a file"))  # for those of the repository here
     for problem in settings.problems():
-        yield Finding("settings", True, str(problem), "Correct it, or remove it to use the default.", note=True)
+        advice = "Correct it" + (", if it is." if problem.is_doubt else ", or remove it to use the default.")
+        yield Finding("settings", True, str(problem), advice, note=True)
     source = str(paths.config_file) if paths.config_file.exists() else "defaults"
     what = f"model {config.model.name}, {config.model.dtype} on {config.model.device}"
     yield Finding("settings", True, f"{source}; {name_before(config) if config.engine.remote else what}")

@@ -1,4 +1,4 @@
-"""How every command ends that cannot do what it was asked: one line on standard error and an exit status."""
+"""How the program ends that cannot do what it was asked: one line on standard error and an exit status."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import functools
 import os
 import sys
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, Final, NoReturn, ParamSpec, TypeVar
 
 import typer
 
 from completiond.errors import CompletiondError
 
-__all__ = ["INTERRUPTED_STATUS", "fail", "reports_errors"]
+__all__ = ["INTERRUPTED_STATUS", "fail", "reports_errors", "run_program"]
 
 INTERRUPTED_STATUS = 130
 """What a shell reports for a program ended by Ctrl-C."""
 
+# Every kind of usage error; typer shows one of them only, and has taken them from click and from a copy of its own.
+_WRONG_USE: Final[type[Any]] = typer.BadParameter.__bases__[0]
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -54,3 +56,17 @@ def reports_errors(command: Callable[_P, _R]) -> Callable[_P, _R]:
             raise fail("interrupted.", INTERRUPTED_STATUS) from None
 
     return run
+
+
+def run_program(app: typer.Typer) -> NoReturn:
+    """Run the command in ``sys.argv``. An option or a command that there is not ends as any other error does."""
+    try:
+        exit_status = app(standalone_mode=False)
+    except _WRONG_USE as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # typer has printed the help
+            sys.exit(error.exit_code)
+        what = error.format_message()
+        what = what if what.endswith((".", "?")) else f"{what}."
+        where = error.ctx.command_path if error.ctx is not None else "completiond"
+        sys.exit(fail(f"{what} `{where} --help` says what there is.", error.exit_code).exit_code)
+    sys.exit(exit_status or 0)

@@ -20,7 +20,7 @@ def read_settings(paths: Paths, model: str | None = None, refuse: bool = False) 
     """
 
     def report(problem: Problem) -> None:
-        if refuse:
+        if refuse and not problem.is_doubt:
             raise ConfigError(str(problem), "Correct it, or remove it to use the default.")
         warn_of(problem)
 

@@ -45,20 +45,23 @@ def speedup(
         paths = Paths.from_environment()
         config = read_settings(paths, model)
         counted = ask_daemon(paths, config.model.name)
-        measured, cost = _measure(config, paths)
+        measured, cost, is_busy = _measure(config, paths)
         length = min(config.spec.max_draft_tokens, cost.passes.max_tokens - 1)
         chosen = choose_acceptance(acceptance, counted, length)
         machine = f"{measured['model']}, {measured['dtype']} on {measured['device']}"
-        result["measured"] = measured | show_measured(console, machine, cost, chosen)
+        result["measured"] = measured | show_measured(console, machine, cost, chosen, is_busy)
         result["choice"] = show_choice(console, cost, chosen, config.spec)
         result["temperature"] = show_temperature(console, cost, counted.counts, length)
     if as_json:
         typer.echo(json.dumps(_rounded(result)))
 
 
-def _measure(config: Config, paths: Paths) -> tuple[dict[str, Any], RoundCost]:
-    """Load the model and time its passes up to the longest draft's, and a look-up."""
+def _measure(config: Config, paths: Paths) -> tuple[dict[str, Any], RoundCost, bool]:
+    """Load the model and time its passes up to the longest draft's, and a look-up; say whether others were at work."""
+    import torch
+
     from completiond.bench.engine import measure_lookup_ms
+    from completiond.bench.other_work import OtherWork
     from completiond.complete.open_completer import open_completer
     from completiond.engine.measure import measure_passes
 
@@ -68,7 +71,9 @@ def _measure(config: Config, paths: Paths) -> tuple[dict[str, Any], RoundCost]:
         longest = min(config.spec.max_draft_tokens + 1, target.max_positions - 1)
         sizes = [size for size in VERIFY_SIZES if size < longest] + [longest]
         context_tokens = min(CONTEXT_TOKENS, target.max_positions - longest)
+        others = OtherWork()
         passes = measure_passes(target, sizes, context_tokens, ROUNDS)
+        others.stop()
         lookup_ms = measure_lookup_ms(context_tokens)
     figures = {
         "model": config.model.name,
@@ -77,8 +82,10 @@ def _measure(config: Config, paths: Paths) -> tuple[dict[str, Any], RoundCost]:
         "context_tokens": context_tokens,
         "pass_ms": {str(size): round(time_ms, 2) for size, time_ms in passes.as_dict().items()},
         "lookup_ms": round(lookup_ms, 4),
+        "other_cpus": others.cpus,
     }
-    return figures, RoundCost(passes, lookup_ms)
+    num_threads = torch.get_num_threads() if str(target.device) == "cpu" else 1
+    return figures, RoundCost(passes, lookup_ms), others.disturbs(num_threads)
 
 
 def _rounded(value: Any) -> Any:

@@ -51,10 +51,11 @@ def show_lesson(console: Console) -> dict[str, Any]:
     }
 
 
-def show_measured(console: Console, machine: str, cost: RoundCost, chosen: Acceptance) -> dict[str, Any]:
+def show_measured(console: Console, machine: str, cost: RoundCost, chosen: Acceptance, is_busy: bool) -> dict[str, Any]:
     """T_verify and the speedup for several acceptances, and for the ``chosen`` one, by draft length.
 
-    ``machine`` says in words what was measured. Returns the figures shown.
+    ``machine`` says in words what was measured; ``is_busy``: other programs took CPUs that were needed for it. Returns
+    the figures shown.
     """
     max_length = len(chosen.by_depth)
     cases = {f"a = {a}": arithmetic.constant_acceptance(a, max_length) for a in ACCEPTANCES}
@@ -69,16 +70,18 @@ def show_measured(console: Console, machine: str, cost: RoundCost, chosen: Accep
     view.caption = f"plain decoding {single_ms:.1f} ms a token, a look-up {cost.lookup_ms:.3f} ms"
     console.print(f"\n[bold]This machine:[/bold] {machine}")
     console.print(view)
-    if disturbed := _disturbed(cost):
+    why = "Other programs kept CPUs busy that were needed here" if is_busy else ""
+    if not why and _disturbed(cost):
+        why = "Some longer passes took far less time than shorter ones: something else kept this machine busy"
+    if why:
         console.print(
-            "[yellow]Some longer passes took far less time than shorter ones: something else kept this machine busy, "
-            "and what follows is not to be relied on. Run it again when the machine is quiet.[/yellow]"
+            f"[yellow]{why}, and what follows is not to be relied on. Run it again when the machine is quiet.[/yellow]"
         )
     return {
         "speedup": speedups,
         "best_length": best,
         "break_even_acceptance": arithmetic.break_even_acceptance(cost, max_length),
-        "disturbed": disturbed,
+        "disturbed": bool(why),
     }
 
 

@@ -152,8 +152,10 @@ class Completer(OwnModel):
         return self.dictionary.draft_text(key, with_line_feeds(request.prefix).count("\n"))
 
     def _drafter(self, request: CompletionRequest) -> Drafter:
-        configured = request.settings.spec.drafter if request.settings is not None else None
-        return self.drafters.get(request.drafter, self._draft_text(request), configured)
+        text = self._draft_text(request)
+        if request.drafter != "auto" or request.settings is None:
+            return self.drafters.get(request.drafter, text)
+        return self.drafters.configured(request.settings.spec.drafter, text)
 
     def set_exclusions(self, exclude: ExcludeConfig, own: Mapping[str, ExcludeConfig]) -> None:
         """What the settings take out is this from now on; of clients that have their ``own``, that."""

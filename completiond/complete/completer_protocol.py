@@ -9,12 +9,14 @@ from completiond.complete.request import Chunk, Completion, CompletionRequest, L
 from completiond.complete.written import Written
 from completiond.config import Config, ExcludeConfig
 from completiond.engine.remote_address import RemoteAddress
+from completiond.errors import CompletiondError
 
 if TYPE_CHECKING:
     from completiond.complete.open_documents import OpenDocuments
     from completiond.complete.tokens import TextTokenizer
     from completiond.exclude.guard import Guard
     from completiond.spec.acceptance_counter import AcceptanceCounter
+    from completiond.spec.drafter_names import DrafterChoice
     from completiond.spec.policy import MeasuredPolicy
 
 __all__ = ["AnyCompleter", "name_before", "ready_state"]
@@ -47,6 +49,10 @@ class AnyCompleter(Protocol):
     @property
     def given_up(self) -> tuple[str, ...]:
         """What of the settings did not fit into memory, one line each."""
+
+    @property
+    def refused_drafters(self) -> Mapping[DrafterChoice, CompletiondError]:
+        """Drafters that settings asked for since the model was loaded, and that cannot be had, with the reason."""
 
     @property
     def context_tokens(self) -> int:

@@ -7,8 +7,9 @@ it goes on where the last one left it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import torch
@@ -22,7 +23,7 @@ from completiond.engine.decoder import Decoder
 from completiond.engine.layer_skip import LayerSkip, default_layers
 from completiond.engine.linear import Weight, pack_weight
 from completiond.engine.load import LoadedModel, load_model
-from completiond.errors import UsageError
+from completiond.errors import CompletiondError, UsageError
 from completiond.models.resolve import resolve
 from completiond.paths import Paths
 from completiond.spec.best import BestDrafter, ModelDrafter, Trials
@@ -73,19 +74,37 @@ class Drafters:
         self._config = config
         self._stop_ids = stop_ids
         self._model_file = model_file
+        self.refused: Mapping[DrafterChoice, CompletiondError] = MappingProxyType({})
+        """Drafters that settings asked for and that cannot be had, with the reason; never changed, only replaced."""
+        self._last_good: DrafterChoice = config.spec.drafter
         self._made: dict[str, Any] = {}
         self._trials: dict[str, Trials] = {}
 
-    def get(
-        self, choice: DrafterChoice, text: DraftText | None = None, configured: DrafterChoice | None = None
-    ) -> Drafter:
-        """``auto`` is the ``configured`` drafter (None: that of the start), and the best for the machine when that is
-        ``auto`` too.
+    def configured(self, choice: DrafterChoice, text: DraftText | None = None) -> Drafter:
+        """The drafter that the settings ask for now, which may have changed; the last good one where it cannot be had.
+
+        What failed is not tried again: to find out may take as long as to load a model.
+        """
+        if choice not in self.refused:
+            try:
+                drafter = self._of(choice, text)
+            except CompletiondError as error:
+                # A traceback would hold what had been loaded.
+                refused = {**self.refused, choice: type(error)(error.message, error.advice)}
+                self.refused = MappingProxyType(refused)
+            else:
+                self._last_good = choice
+                return drafter
+        return self._of(self._last_good, text)
+
+    def get(self, choice: DrafterChoice, text: DraftText | None = None) -> Drafter:
+        """``auto`` is the drafter of the start, and the best for the machine when that is ``auto`` too.
 
         Raises UsageError when what it needs is not set up, and the ModelError that says what is wrong with it.
         """
-        if choice == "auto":
-            choice = configured or self._config.spec.drafter
+        return self._of(self._config.spec.drafter if choice == "auto" else choice, text)
+
+    def _of(self, choice: DrafterChoice, text: DraftText | None) -> Drafter:
         if choice == "none":
             return NoDrafter()
         if choice == "auto":

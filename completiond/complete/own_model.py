@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from completiond.complete.suffix import suffix_shift
 from completiond.complete.tokens import TextTokenizer
 from completiond.config import Config
 from completiond.engine.load import LoadedModel
+from completiond.errors import CompletiondError
+from completiond.spec.drafter_names import DrafterChoice
 from completiond.spec.policy import MeasuredPolicy
 
 __all__ = ["OwnModel"]
@@ -110,6 +112,11 @@ class OwnModel:
     def given_up(self) -> tuple[str, ...]:
         """See AnyCompleter.given_up."""
         return self.memory.given_up if self.memory is not None else ()
+
+    @property
+    def refused_drafters(self) -> Mapping[DrafterChoice, CompletiondError]:
+        """See AnyCompleter.refused_drafters."""
+        return {} if self.is_released else self.drafters.refused
 
     def forget_texts(self) -> None:
         """See AnyCompleter.forget_texts."""

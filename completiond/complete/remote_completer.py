@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from completiond.complete.answer import HIDDEN, Answer
@@ -33,10 +34,11 @@ from completiond.config import Config, ExcludeConfig
 from completiond.engine.remote import RemoteServer
 from completiond.engine.remote_address import RemoteAddress
 from completiond.engine.remote_key import read_key
-from completiond.errors import UsageError
+from completiond.errors import CompletiondError, UsageError
 from completiond.exclude.guard import Guard
 from completiond.exclude.mask import mask_secrets
 from completiond.spec.acceptance_counter import AcceptanceCounter
+from completiond.spec.drafter_names import DrafterChoice
 
 __all__ = ["ONE_ANSWER", "RemoteCompleter", "open_remote"]
 
@@ -65,6 +67,7 @@ class RemoteCompleter:
     dtype_name = ""
     context_tokens = 0
     given_up: tuple[str, ...] = ()
+    refused_drafters: Mapping[DrafterChoice, CompletiondError] = MappingProxyType({})
 
     def __init__(self, server: RemoteServer, config: Config) -> None:
         self.server = server

@@ -176,6 +176,8 @@ class LocalService:
                 async for item in items:
                     if isinstance(item, Completion) and item.stop_reason != "deadline" and not request.is_exact:
                         self._quiet.plan(request, item)
+                    if isinstance(item, Completion) and self._follower is not None and self._completer is not None:
+                        self._follower.refuse_drafters(self._completer.refused_drafters)
                     yield item
         finally:
             if deadline is not None:

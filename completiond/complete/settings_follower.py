@@ -7,7 +7,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from completiond.config import Config, ExcludeConfig
 from completiond.config.repository_exclusions import RepositoryExclusions
 from completiond.config.settings import Settings
+from completiond.errors import CompletiondError
 from completiond.exclude.guard import Guard, file_in
+from completiond.spec.drafter_names import DrafterChoice
 
 __all__ = ["SettingsFollower"]
 
@@ -50,6 +52,10 @@ class SettingsFollower:
         found = self._settings.of_file(client_id, file_in(path), folders)
         self._follow()
         return found
+
+    def refuse_drafters(self, refused: Mapping[DrafterChoice, CompletiondError]) -> None:
+        """These cannot be had; whoever has set one is told why."""
+        self._settings.refuse(("spec", "drafter"), {choice: str(error) for choice, error in refused.items()})
 
     def set_folders(self, client_id: str, folders: Sequence[str]) -> Globs:
         """A client's folders are these; what of them is to be drafted from."""

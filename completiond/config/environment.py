@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 
+from completiond.config.language_names import doubt_about
 from completiond.config.layer import Layer
 from completiond.config.problem import Origin, Problem
 from completiond.config.setting import all_settings
@@ -31,6 +32,9 @@ def layer_of_environment(environment: Mapping[str, str]) -> Layer:
                 values[setting.name] = (from_text(setting, environment[variable]), origin)
             except ValueError as error:
                 problems.append(Problem(origin, f"{error}."))
+            else:
+                if doubt := doubt_about(setting, values[setting.name][0]):
+                    problems.append(Problem(origin, doubt, is_doubt=True))
         elif variable not in _OTHERS:
             near = get_close_matches(variable, variables, 1)
             hint = f" Did you mean {near[0]}?" if near else ""

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
 
+from completiond.config.language_names import doubt_about
 from completiond.config.problem import Origin, Problem
 from completiond.config.setting import Name, Setting, Value, all_settings
 from completiond.config.toml_file import TomlFile
@@ -57,9 +58,12 @@ def layer_of_table(table: Mapping[str, Any], at: Callable[..., Origin], allow: A
             setting = all_settings()[name[0], name[1]]
             try:
                 values[setting.name] = (allow(setting, value), origin)
-                continue
             except ValueError as error:
                 wrong = f"{error}."
+            else:
+                if doubt := doubt_about(setting, values[setting.name][0]):
+                    problems.append(Problem(origin, doubt, is_doubt=True))
+                continue
         problems.append(Problem(origin, wrong))
     if len(problems) > MAX_PROBLEMS:
         more = Problem(problems[0].origin.at(None), f"{len(problems) - MAX_PROBLEMS} more problems.")

@@ -36,10 +36,13 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that the settings say and that is not followed. ``message`` is one line."""
+    """Something that the settings say and that is not followed. ``message`` is one line. ``is_doubt``: it is followed,
+    and probably not what was meant.
+    """
 
     origin: Origin
     message: str
+    is_doubt: bool = False
 
     @property
     def identity(self) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -72,6 +72,7 @@ class Settings:
         self._folders: dict[str, set[str]] = {}
         self._listeners: dict[str, Listener] = {}
         self._told: dict[str, set[tuple[str, str]]] = {}
+        self._refused: dict[Name, dict[Value, str]] = {}
         self._report = report
         self._reported: set[tuple[str, str]] = set()
         self._read_user()
@@ -146,6 +147,14 @@ class Settings:
         for key in [key for key in self._narrowed if key[0] == client_id]:
             del self._narrowed[key]
 
+    def refuse(self, name: Name, reasons: Mapping[Value, str]) -> None:
+        """Of a setting that follows changes, these values turned out to be none that can be used here, for these
+        ``reasons``, each with what to do: where one is set, it is a problem, and what was in use before stays so.
+        """
+        if reasons != self._refused.get(name, {}):
+            self._refused[name] = dict(reasons)
+            self._announce()
+
     def problems(self, client_id: str | None = None) -> list[Problem]:
         """All that is not followed now; for a client: what concerns it."""
         clients = {*self._clients, *self._folders} if client_id is None else {client_id}
@@ -153,6 +162,7 @@ class Settings:
         for client in sorted(clients):
             for layer in self._clients.get(client, {}).values():
                 found += layer.problems
+        found += self._unusable([None, *sorted(clients)] if client_id is None else [client_id])
         found += self.repository.problems_in(
             sorted({one for client in clients for one in self._folders.get(client, ())})
         )
@@ -198,6 +208,14 @@ class Settings:
                 origin = origin if origin.layer != "default" else Origin("file", str(self.file))
                 found.append(Problem(origin, message))
         return found
+
+    def _unusable(self, clients: Sequence[str | None]) -> Iterator[Problem]:
+        for name, reasons in self._refused.items():
+            for resolved in map(self._of_client, clients):
+                if (why := reasons.get(resolved[name])) is not None:
+                    what = f"{all_settings()[name]} = {shown(resolved[name])} cannot be used"
+                    left = "What was in use before it stays; `completiond stop` has it tried again."
+                    yield Problem(resolved.origins[name], f"{what}: {why} {left}")
 
     def _announce(self) -> None:
         standing = self.problems()

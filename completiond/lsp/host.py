@@ -85,7 +85,8 @@ class Host:
             on_stop()
 
     def status(self, asking: str | None = None, asks_why: bool = False) -> dict[str, Any]:
-        """Return the answer to ``completiond/status``; what is wrong with the settings, as they are at this moment.
+        """Return the answer to ``completiond/status``; the settings for all clients, and what is wrong with any, are as
+        they are at this moment.
 
         ``asking``: a client that does no more than ask this, and is not counted. ``asks_why``: tell of the last
         requests, too.
@@ -103,6 +104,7 @@ class Host:
             "http": self.http_url,
             "clients": len(self._clients) - (asking in self._clients),
             "environment": self.settings.environment if self.settings is not None else {},
+            "settings": self.settings.config.model_dump(mode="json") if self.settings is not None else {},
             "problems": [str(problem) for problem in problems],
             "counters": asdict(self.counters),
             "accepts": asdict(self.accepts),

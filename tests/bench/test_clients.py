@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import time
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
 from completiond.bench.clients import clients_table, measure_clients
 from completiond.complete.service import LocalService
@@ -29,5 +31,13 @@ async def test_each_figure_is_measured_with_texts_that_no_cache_knows(
     assert min(*run.alone_ms, *run.together_ms, *run.superseded_ms) > 0.0
     figures = run.as_json()
     assert figures["ratio"] == max(both / one for both, one in zip(run.together_ms, run.alone_ms, strict=True))
-    assert clients_table(run).row_count == 6
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(clients_table(run))
+    shown = console.export_text()
+    assert "…" not in shown, "nothing is cut"
+    head = next(line for line in shown.splitlines() if "median" in line)
+    assert [cell.strip() for cell in head.strip("┃").split("┃")] == ["", "median", "worst", "ratio"]
+    for name, values in (("new texts, alone", run.alone_ms), ("superseded", run.superseded_ms)):
+        (row,) = (line for line in shown.splitlines() if line.startswith(f"│ {name} "))
+        assert f" {max(values):.1f} │" in row
     assert (await service.complete(request())).text == ANSWER, "the service is as it was"

@@ -165,14 +165,33 @@ def test_shapes_that_do_not_fit_in_memory_are_skipped_and_named(
 def test_a_failed_check_and_a_failed_run_are_told_and_the_others_still_run(
     fake_shapes: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fake_shapes.update({"0.5b": False, "1.5b": RuntimeError("no such kernel"), "7b": True})
+    memory = torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate 2 GiB.")
+    fake_shapes.update({"0.5b": False, "1.5b": memory, "7b": True})
     assert gpu.main(["--device", "cpu", "--seconds", "10000"]) == 1
-    _, result = last_line(capsys)
+    printed, told = capsys.readouterr()
+    assert told == "", "no traceback"
+    reason = "OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB."
+    assert f"1.5b: FAILED, {reason}" in printed.splitlines()
+    result = json.loads(printed.splitlines()[-1])
     assert list(result["shapes"]) == ["0.5b", "7b"]
-    assert result["failed"] == {"1.5b": "RuntimeError: no such kernel"}
+    assert result["failed"] == {"1.5b": reason}
     assert not result["passed"]
     fake_shapes.update({"0.5b": False, "1.5b": True})
     assert gpu.main(["--device", "cpu", "--seconds", "10000"]) == 1
+
+
+def test_a_device_that_is_broken_fails_each_shape_and_nothing_else(
+    fake_shapes: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def free_bytes(device: torch.device) -> int:
+        raise RuntimeError("an illegal memory access was encountered")
+
+    monkeypatch.setattr(gpu, "free_bytes", free_bytes)
+    assert gpu.main(["--device", "cpu", "--shapes", "tiny,0.5b"]) == 1
+    _, result = last_line(capsys)
+    reason = "RuntimeError: an illegal memory access was encountered"
+    assert result["failed"] == {"tiny": reason, "0.5b": reason}
+    assert not result["passed"]
 
 
 class WrongDecoder(GraphDecoder):

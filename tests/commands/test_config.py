@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -14,6 +15,10 @@ import pytest
 
 from completiond.config.json_schema import schema_json
 from completiond.config.setting import all_settings
+from completiond.config.settings import Settings
+from completiond.paths import Paths
+from tests.e2e.harness import daemon_in_process, environment, temporary_paths
+from tests.fakes import FakeService
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -85,6 +90,17 @@ def test_check_says_what_is_wrong_and_with_what_status(run: Run, config_file: Pa
     ]
 
 
+def test_check_tells_of_a_likely_misspelling_and_train_goes_on(run: Run, config_file: Path) -> None:
+    config_file.write_text("[completion]\ndisabled_languages = ['pyhton']\n")
+    done = run("config", "check")
+    assert (done.returncode, done.stdout) == (0, "Nothing is wrong for certain.\n")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"completiond: {config_file}:2: completion.disabled_languages may have misspelled")
+    told, refused = run("train", "eagle", "--data", "x", "--model", "nowhere.gguf").stderr.splitlines()
+    assert told == line
+    assert "nowhere.gguf" in refused, "it went on to look for the model"
+
+
 def test_show_of_a_place_that_cannot_be_says_so(run: Run, repo: Path) -> None:
     done = run("config", "show", repo / "nowhere" / "new.py")
     assert done.returncode == 2
@@ -145,3 +161,50 @@ def test_wrong_settings_are_told_by_any_command_that_reads_them_and_it_goes_on(r
     assert done.stderr.splitlines()[0].startswith(f"completiond: {config_file}:3: model.nme is not a setting.")
     assert "no such model" in done.stderr.splitlines()[1]
     assert "Traceback" not in done.stderr
+
+
+async def show(paths: Paths, *options: str) -> tuple[list[str], list[str]]:
+    """The lines of ``config show`` on both outputs, beside a daemon of this process."""
+    command = (sys.executable, "-m", "completiond", "config", "show", *options)
+    pipe = asyncio.subprocess.PIPE
+    env = environment(paths)
+    process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe, env=env, cwd=paths.state_dir)
+    out, err = await asyncio.wait_for(process.communicate(), 120)
+    assert process.returncode == 0, err
+    return out.decode().splitlines(), err.decode().splitlines()
+
+
+async def test_show_says_where_a_daemon_kept_another_value() -> None:
+    with temporary_paths() as paths:
+        for folder in (paths.config_dir, paths.state_dir):
+            folder.mkdir()
+        paths.config_file.write_text("[completion]\nmax_tokens = 7\n[spec]\ndraft_width = 2\ndrafter = 'lookahead'\n")
+        settings = Settings(paths.config_file, {}, trust_file=paths.trust_file)
+        async with daemon_in_process(paths, FakeService(), settings):
+            lines, told = await show(paths)
+            assert not any("daemon" in line for line in (*lines, *told))
+
+            paths.config_file.write_text("[completion]\nmax_tokens = 0\n[spec]\ndrafter = 'eagle'\n")
+            settings.look(now=True)
+            settings.refuse(("spec", "drafter"), {"eagle": "There is no head."})
+            lines, told = await show(paths, "--origin")
+            assert "max_tokens = 64  # default; the daemon that runs has 7" in lines
+            assert "draft_width = 1  # default; the daemon that runs has 2" in lines
+            assert sum("the daemon that runs has" in line for line in lines) == 2
+            assert tomllib.loads("\n".join(lines))["completion"]["max_tokens"] == 64
+            wrong, *others = told
+            assert wrong.startswith(f"completiond: {paths.config_file}:2: completion.max_tokens must be")
+            assert len(others) == 2
+            daemon = f"completiond: the daemon that runs says: {paths.config_file}"
+            assert any(one.startswith(f"{daemon}: spec.draft_width = 1 takes effect after") for one in others)
+            assert any(one.startswith(f'{daemon}:4: spec.drafter = "eagle" cannot be used') for one in others)
+            found = json.loads((await show(paths, "--json"))[0][0])
+            assert found["completion"]["max_tokens"] == {"value": 64, "origin": "default", "daemon": 7}
+            assert found["spec"]["drafter"] == {"value": "eagle", "origin": f"{paths.config_file}:4"}
+
+            # A repository narrows the daemon's value as it narrows the file's.
+            repository = paths.state_dir / "repository"
+            repository.mkdir()
+            (repository / ".completiond.toml").write_text("[completion]\nmax_tokens = 5\n")
+            lines, _ = await show(paths, str(repository))
+            assert "max_tokens = 5" in lines

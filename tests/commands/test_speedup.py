@@ -10,9 +10,11 @@ from types import SimpleNamespace
 from typing import Any, Self
 
 import pytest
+import torch
 import typer
 from typer.testing import CliRunner, Result
 
+from completiond.bench.other_work import OtherWork
 from completiond.commands.speedup import speedup
 from completiond.config import Config
 from completiond.errors import DaemonUnreachableError
@@ -66,6 +68,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> dict[int, float]:
     monkeypatch.setattr("completiond.complete.open_completer.open_completer", lambda *_: SimpleNamespace(target=target))
     monkeypatch.setattr("completiond.engine.measure.measure_passes", measure_passes)
     monkeypatch.setattr("completiond.bench.engine.measure_lookup_ms", lambda context_tokens: 0.0)
+    monkeypatch.setattr(OtherWork, "stop", lambda others: None)  # nothing is measured, and this machine may be busy
     return pass_ms
 
 
@@ -230,6 +233,18 @@ def test_times_of_a_busy_machine_are_called_so(machine: dict[int, float]) -> Non
     machine[1] = 60.0
     assert figures()["measured"]["disturbed"] is True
     assert "Run it again when the machine is quiet." in " ".join(run().stdout.split())
+
+
+@pytest.mark.parametrize("others", [0.1, 0.5])
+def test_other_programs_that_take_what_is_needed_are_told_of(
+    machine: dict[int, float], monkeypatch: pytest.MonkeyPatch, others: float
+) -> None:
+    monkeypatch.setattr("os.cpu_count", torch.get_num_threads)
+    monkeypatch.setattr(OtherWork, "stop", lambda watch: setattr(watch, "cpus", others))
+    measured, said = figures()["measured"], " ".join(run().stdout.split())
+    assert (measured["other_cpus"], measured["disturbed"]) == (others, others == 0.5)
+    told = "Other programs kept CPUs busy that were needed here, and what follows is not to be relied on." in said
+    assert told is measured["disturbed"]
 
 
 def test_without_counts_the_acceptance_is_an_assumption_and_temperature_unknown(machine: dict[int, float]) -> None:

@@ -117,6 +117,40 @@ async def test_the_drafter_is_another_for_the_next_answer(desk: Desk) -> None:
     assert await desk.accepted() > MANY
 
 
+async def test_a_drafter_that_cannot_be_had_is_told_once_and_the_one_before_goes_on(desk: Desk) -> None:
+    desk.user(f"{OFF}[spec]\ndrafter = 'ngram'\n")
+    desk.editor.open((desk.root / "source.py").as_uri(), SOURCE)
+    assert await desk.accepted() > MANY
+    desk.user(f"{OFF}[spec]\ndrafter = 'eagle'\n")
+    for _ in range(3):
+        assert await desk.accepted() > MANY
+        (problem,) = (await desk.editor.request("completiond/status"))["problems"]
+    assert f'{desk.daemon.paths.config_file}:5: spec.drafter = "eagle" cannot be used: ' in problem
+    assert "completiond train eagle" in problem, "it says what to do"
+    told = await desk.editor.wait_for("window/showMessage")
+    assert told == {"type": 2, "message": f"completiond: {problem}"}
+    desk.user(f"{OFF}# another change\n[spec]\ndrafter = 'eagle'\n")
+    assert await desk.accepted() > MANY
+    desk.user(f"{OFF}[spec]\ndrafter = 'none'\n")
+    assert await desk.accepted() == 0
+    assert (await desk.editor.request("completiond/status"))["problems"] == []
+    assert desk.editor.count("window/showMessage") == 1
+
+
+async def test_an_editor_s_drafter_that_cannot_be_had_concerns_no_other(desk: Desk) -> None:
+    async with Editor.on_socket(desk.daemon.paths) as other:
+        options = {"spec": {"drafter": "medusa"}}
+        params = {"capabilities": {}, "rootUri": desk.root.as_uri(), "initializationOptions": options}
+        await other.request("initialize", params)
+        other.notify("initialized", {})
+        other.open(desk.uri, TARGET)
+        assert (await other.complete(desk.uri, *PLACE))["items"]
+        told = await other.wait_for("window/showMessage")
+        assert 'spec.drafter = "medusa" cannot be used' in told["message"]
+    assert await desk.text() == ANSWER
+    assert desk.editor.count("window/showMessage") == 0
+
+
 async def test_answers_are_turned_off_and_on(desk: Desk) -> None:
     assert await desk.text() == ANSWER
     for change in (desk.user, desk.repository):

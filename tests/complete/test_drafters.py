@@ -19,6 +19,8 @@ from completiond.engine.load import LoadedModel, load_model
 from completiond.engine.sampling import Sampler
 from completiond.engine.sampling_params import SamplingParams
 from completiond.errors import ModelUnsupportedError, UsageError
+from completiond.models.resolve import resolve
+from completiond.paths import Paths
 from completiond.spec.best import BestDrafter
 from completiond.spec.draft_model import DraftModelDrafter
 from completiond.spec.drafter import Draft
@@ -163,6 +165,28 @@ def test_a_head_that_is_named_and_not_there_is_an_error(model: LoadedModel, tmp_
     (tmp_path / "empty").mkdir()
     with pytest.raises(ModelUnsupportedError, match="holds no drafting head"):
         completer_with(model, eagle_head=str(tmp_path / "empty")).drafters.prepare()
+
+
+def test_settings_that_ask_for_what_cannot_be_had_leave_the_last_good_drafter(
+    model: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drafters = completer_with(model, drafter="lookahead", draft_model="/nowhere.gguf").drafters
+    assert isinstance(drafters.configured("medusa"), LookaheadDrafter), "the one of the start"
+    assert isinstance(drafters.configured("auto"), NGramDrafter)
+    tries: list[str] = []
+
+    def look(name: str, paths: Paths) -> Path:
+        tries.append(name)
+        return resolve(name, paths)
+
+    monkeypatch.setattr("completiond.complete.drafters.resolve", look)
+    for _ in range(3):
+        assert isinstance(drafters.configured("draft"), NGramDrafter)
+    assert tries == ["/nowhere.gguf"], "it is not tried for each answer"
+    assert list(drafters.refused) == ["medusa", "draft"]
+    assert "/nowhere.gguf" in str(drafters.refused["draft"])
+    with pytest.raises(UsageError, match="no Medusa heads"):
+        drafters.get("medusa")  # who asks for it by name is told
 
 
 def test_a_head_for_another_model_is_an_error(model: LoadedModel, tmp_path: Path) -> None:

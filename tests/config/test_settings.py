@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from completiond.complete.language import _BY_ENDING
+from completiond.config.language_names import KNOWN_LANGUAGES
 from completiond.config.permission import Reload
 from completiond.config.setting import all_settings
 from completiond.config.settings import Settings
@@ -98,6 +100,41 @@ def test_the_last_good_value_stays_and_a_mistake_is_told_once(process: Process) 
     process.write("[completion]\nmax_tokens = 'x'\n")
     assert process.max_tokens == 9
     assert len(process.said) == 2, "it had been away"
+
+
+@pytest.mark.parametrize("by", ["file", "editor", "environment", "repository"])
+def test_a_language_that_is_probably_misspelled_is_told_once_and_counts(by: str, tmp_path: Path) -> None:
+    names = ["Python", "pyhton", "javascriptt", "klingon", "typescirpt"]
+    environment = {"COMPLETIOND_COMPLETION_DISABLED_LANGUAGES": ",".join(names)} if by == "environment" else {}
+    process = Process(tmp_path, **environment)
+    table = {"completion": {"disabled_languages": names}}
+    text = f"[completion]\ndisabled_languages = {names}\n"
+    if by == "repository":
+        (tmp_path / "repo").mkdir()
+        (tmp_path / "repo" / ".completiond.toml").write_text(text)
+    if by == "file":
+        process.write(text)
+    if by == "editor":
+        process.settings.set_client("editor", "initializationOptions", table)
+    for _ in range(2):
+        found = process.settings.of_file("editor", str(tmp_path / "repo" / "a.py"))
+        assert found.completion.disabled_languages == tuple(names)
+    (said,) = process.said
+    assert said.endswith(
+        'completion.disabled_languages may have misspelled "pyhton" (python?), "javascriptt" (javascript?),'
+        ' "typescirpt" (typescript?). It counts as it is.'
+    )
+    if by == "file":
+        process.write(f"# a line more\n{text}")
+        process.settings.look()
+        assert process.said == [said]
+        process.write("[completion]\ndisabled_languages = ['python', 'klingon']\n")
+        process.settings.look()
+        assert process.settings.problems() == []
+
+
+def test_every_language_that_we_name_ourselves_is_known() -> None:
+    assert {*_BY_ENDING.values()} <= KNOWN_LANGUAGES
 
 
 @pytest.mark.parametrize("content", [b"[completion", b"\xff", b"#" * 2_000_000])
