@@ -64,7 +64,8 @@ class Shape:
         self._held = ""
         if not piece:
             return ""
-        if any(len(piece) < len(one) and one.startswith(piece) for one in self._repetitions):
+        is_half = any(len(piece) < len(one) and one.startswith(piece) for one in self._repetitions)
+        if is_half or (self._needs_line_end and piece == " "):
             self._held = piece
             return ""
         self._is_first = False

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from completiond.complete.completer import Completer
@@ -278,6 +278,7 @@ WORDS = (
 """No words that begin with another one that a rule knows: whether the half is looked at is a tokenizer's matter."""
 
 
+@example("    return ", PLACES[2], [], False)
 @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.sampled_from(WORDS), max_size=25).map("".join),
