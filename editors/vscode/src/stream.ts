@@ -127,8 +127,10 @@ export class Stream implements vscode.Disposable, vscode.InlineCompletionItemPro
     this.shown = { version: document.version, cursor, length: suggestion.rest.length };
     this.shownMs = Date.now();
     this.tellWhetherGrowing();
-    const range = new vscode.Range(position, position);
-    return rests.map((rest) => new vscode.InlineCompletionItem(rest, range));
+    return rests.map((rest) => {
+      const end = position.translate(0, suggestion.replaces(rest));
+      return new vscode.InlineCompletionItem(rest, new vscode.Range(position, end));
+    });
   }
 
   /** What goes on behind the item that is selected in VS Code's own list: comes whole, and replaces what that does. */
@@ -284,9 +286,10 @@ export class Stream implements vscode.Disposable, vscode.InlineCompletionItemPro
   /** The cursor may have gone, or VS Code may have lost interest: see a moment later, since it may also ask again. */
   private dropIfUnwanted(): void {
     const suggestion = this.current;
+    const version = suggestion?.version;
     setTimeout(() => {
-      if (suggestion === undefined || suggestion !== this.current) {
-        return;
+      if (suggestion === undefined || suggestion !== this.current || suggestion.version !== version) {
+        return; // the next key, for which VS Code is about to ask, is looked at in its turn
       }
       const now = view();
       const [cursor] = now?.cursors ?? [];
