@@ -294,8 +294,8 @@ export class Stream implements vscode.Disposable, vscode.InlineCompletionItemPro
       const now = view();
       const [cursor] = now?.cursors ?? [];
       const isThere = now !== undefined && cursor !== undefined && suggestion.fits(now.uri, now.version, cursor);
-      const isShown = this.shown?.version === suggestion.version;
-      if (!isThere || !(suggestion.isAwaited || isShown)) {
+      const wasShown = this.shown !== undefined; // of what was typed along since, VS Code is going to ask for the rest
+      if (!isThere || !(suggestion.isAwaited || wasShown)) {
         this.drop();
       }
     }, UNWANTED_AFTER_MS);

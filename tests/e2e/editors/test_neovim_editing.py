@@ -157,7 +157,7 @@ def test_buffers_without_a_name_have_ghost_text(any_neovim: Path, paths: Paths, 
     with opened(any_neovim, paths, project / "say.py", say("ab")) as editor:
         editor.until_ready()
         editor.vim.command("enew | set filetype=python")
-        editor.keys("ia = é\nb = <Up>")
+        editor.keys("ib = <Esc>Oa = é")
         until_shown(editor, f"{digest('a = é')}:{digest(chr(10) + 'b = ' + chr(10))}")
         editor.keys("<Esc>")
         editor.vim.command("new | set fileformat=dos")

@@ -210,14 +210,17 @@ def test_a_suggestion_goes_on_where_vs_code_closes_a_bracket_by_itself(code: VSC
     picture(code, "vscode-closed")
     code.type("name]")  # the closer is typed over
     code.wait_for_ghost(lambda ghost: ghost == rest.removeprefix("name]"))
+    assert "" not in [one.text for one in code.seen], "it stays all along"
     code.type(" -= quantity")
     code.press("Enter")
+    rest = rest.partition("\n    ")[2]
+    code.wait_for_ghost(lambda ghost: ghost == rest)
+    code.watch()
     code.type("print(")
-    rest = rest.partition("print(")[2]
-    code.wait_for_ghost(lambda ghost: ghost == rest.removesuffix(")"))
-    assert [one.text for one in code.seen if not one.text] == [], code.seen
+    code.wait_for_ghost(lambda ghost: ghost == rest.removeprefix("print(").removesuffix(")"))
+    assert "" not in [one.text for one in code.seen], "it stays all along"
     line, column = before.count("\n") + 1, len(before) - before.rfind("\n") - 1
-    behind = [column + length for length in range(len("stock_by_name["), len("stock_by_name[name]"))]
+    behind = [column + length for length in range(len("sto"), len("stock_by_name[name]"))]
     assert not {(line, one) for one in behind} & set(places_asked(paths)), "nothing was asked for anew"
     code.press("Tab")
     wanted = before.rstrip() + "\n    " + expected_end().strip()
