@@ -120,7 +120,7 @@ end
 
 
 def test_whatever_the_reasons_no_key_is_waited_for(any_neovim: Path, paths: Paths, project: Path) -> None:
-    with opened(any_neovim, paths, project / "empty.py", "a\nb\n") as editor:
+    with opened(any_neovim, paths, project / "empty.py", "a\n" * 9) as editor:
         editor.vim.ui_attach(60, 20, rgb=True)
         editor.until_ready()
         for reasons, columns, lines in (
