@@ -1,6 +1,6 @@
 """A completion service without a model. What it does for a request is in the name of the document:
 
-hash.py    a digest of the prefix, a colon, a digest of the suffix, in two chunks
+hash.py    a digest of the prefix, a colon, a digest of the suffix, in two chunks; also of a document without a name
 slow.py    ``slow``, one character each 50 ms
 say.py     what the first line says as a JSON string, one character a chunk
 hang.py    never answers, until cancelled or superseded
@@ -201,7 +201,7 @@ class FakeService:
 
 def _script(request: CompletionRequest) -> list[tuple[float | None, str]]:
     name = PurePosixPath(request.path).name
-    if name == "hash.py":
+    if name == "hash.py" or name.startswith("untitled:"):
         return [(0, digest(request.prefix)), (0, ":" + digest(request.suffix))]
     if name == "slow.py":
         return [(SLOW_CHARACTER_S, character) for character in "slow"]

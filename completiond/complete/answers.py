@@ -9,14 +9,15 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from completiond.cache.results import ResultCache
+from completiond.complete.closers import before_closers, closers_at
 from completiond.complete.generation import Generation, Reader
 from completiond.complete.limits import Limits
 from completiond.complete.request import EXCLUDED, OFF, Completion, CompletionRequest
-from completiond.complete.rest import rest_of
+from completiond.complete.rest import beginning_of, rest_of
 from completiond.config import Config
 from completiond.engine.sampling_params import SamplingParams
 from completiond.errors import NotReadyError
@@ -57,10 +58,25 @@ class Answers:
 
     def find(self, request: CompletionRequest, arrived: float) -> Completion | None:
         """The rest of a finished answer, if it goes on where the request's cursor is."""
-        if not _is_kept(request) or (found := self._results.find(_group(request), request.prefix)) is None:
+        if not _is_kept(request):
             return None
-        completion, num_typed = found
-        return rest_of(completion, num_typed, (time.perf_counter() - arrived) * 1e3, "cache")
+        found = self._results.find(_group(request), request.prefix)
+        if found is None:
+            return self._find_before_closers(request, arrived)
+        return rest_of(*found, (time.perf_counter() - arrived) * 1e3, "cache")
+
+    def _find_before_closers(self, request: CompletionRequest, arrived: float) -> Completion | None:
+        """The same where the editor put closers behind the cursor while their openers were typed along."""
+        closers = closers_at(request.suffix)
+        for end in range(1, len(closers) + 1):
+            group = _group(replace(request, suffix=request.suffix[end:]))
+            if (found := self._results.find(group, request.prefix)) is None or found[1] == 0:
+                continue
+            rest = rest_of(*found, (time.perf_counter() - arrived) * 1e3, "cache")
+            text = before_closers(rest.text, closers[:end])
+            if text and not text.isspace():
+                return beginning_of(rest, len(text))
+        return None
 
     @property
     def is_idle(self) -> bool:

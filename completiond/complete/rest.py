@@ -1,4 +1,4 @@
-"""What is left of an answer when its beginning stands in the document already."""
+"""What is left of an answer when its beginning, or its end, stands in the document already."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from completiond.complete.request import Completion, ServedFrom, Span
 
-__all__ = ["rest_of", "spans_behind"]
+__all__ = ["beginning_of", "rest_of", "spans_behind"]
 
 
 def spans_behind(spans: Sequence[Span], num_chars: int) -> tuple[Span, ...]:
@@ -39,3 +39,14 @@ def rest_of(completion: Completion, num_typed: int, ttft_ms: float, served_from:
             rest, cached_tokens=rest.prompt_tokens, ms_per_token=0.0, passes=0, drafted=0, accepted=0, by_drafter={}
         )
     return rest
+
+
+def beginning_of(completion: Completion, num_chars: int) -> Completion:
+    """The first ``num_chars`` characters of ``completion``; without ``token_ids``, as above."""
+    spans: list[Span] = []
+    left = num_chars
+    for span in completion.spans:
+        if left > 0:
+            spans.append(Span(span.text[:left], span.source))
+        left -= len(span.text)
+    return replace(completion, text=completion.text[:num_chars], spans=tuple(spans), token_ids=())

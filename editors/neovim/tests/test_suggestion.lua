@@ -53,13 +53,40 @@ T['closers that a plugin inserts are taken off its end'] = function()
   equal(one:rest({ 'print()' }, 6), '"a"')
   equal(one:rest({ 'print("")' }, 7), 'a')
   equal(new('f', '', '(a).b()'):rest({ 'f()' }, 2), 'a).b(')
-  equal(new('f', '', '(a) + 1'):rest({ 'f()' }, 2), nil)
+end
+
+T['what is behind such closers comes when they are typed'] = function()
+  local one = new('f', '', '(g(a), ")") + b')
+  local text, is_all = one:rest({ 'f()' }, 2)
+  equal({ text, is_all }, { 'g(a), ")"', false })
+  text, is_all = one:rest({ 'f(g(a), ")")' }, 11)
+  equal({ text, is_all }, { '', false })
+  text, is_all = one:rest({ 'f(g(a), ")")' }, 12)
+  equal({ text, is_all }, { ' + b', true })
+  equal(new('f', '', '(x):\n  return x'):rest({ 'f()' }, 2), 'x')
+end
+
+T['closers of something else end it'] = function()
+  equal(new('f', '', '(a]'):rest({ 'f()' }, 2), nil)
+  equal(new('f', '', '(a'):rest({ 'f()' }, 2), nil)
   equal(new('f', '', '(\n  a\n)'):rest({ 'f()' }, 2), nil)
 end
 
-T['one that is still written waits for its end before closers are taken off'] = function()
-  local one = suggestion.new({ left = 'f', right = '' }, '(a)', false)
-  equal(one:rest({ 'f()' }, 2), nil)
+T['quotes, apostrophes and angle brackets'] = function()
+  equal(suggestion.before_closers("don't) + b", ')', true), "don't")
+  equal(suggestion.before_closers('a\\" b" + c', '"', true), 'a\\" b')
+  equal(suggestion.before_closers('a > b) + c', ')', true), 'a > b')
+  equal(suggestion.before_closers('T<U>> x', '>', true), 'T<U>')
+end
+
+T['one that is still written goes in front of closers'] = function()
+  local one = suggestion.new({ left = 'f', right = '' }, '(a', false)
+  local text, is_all = one:rest({ 'f()' }, 2)
+  equal({ text, is_all }, { 'a', false })
+  one:grow('(a).b', false)
+  equal(one:rest({ 'f()' }, 2), 'a')
+  one:grow('(a).b()', true)
+  equal(one:rest({ 'f()' }, 2), 'a).b(')
 end
 
 T['it only grows'] = function()

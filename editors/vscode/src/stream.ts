@@ -127,8 +127,10 @@ export class Stream implements vscode.Disposable, vscode.InlineCompletionItemPro
     this.shown = { version: document.version, cursor, length: suggestion.rest.length };
     this.shownMs = Date.now();
     this.tellWhetherGrowing();
-    const range = new vscode.Range(position, position);
-    return rests.map((rest) => new vscode.InlineCompletionItem(rest, range));
+    return rests.map((rest) => {
+      const end = position.translate(0, suggestion.replaces(rest));
+      return new vscode.InlineCompletionItem(rest, new vscode.Range(position, end));
+    });
   }
 
   /** What goes on behind the item that is selected in VS Code's own list: comes whole, and replaces what that does. */
@@ -284,15 +286,16 @@ export class Stream implements vscode.Disposable, vscode.InlineCompletionItemPro
   /** The cursor may have gone, or VS Code may have lost interest: see a moment later, since it may also ask again. */
   private dropIfUnwanted(): void {
     const suggestion = this.current;
+    const version = suggestion?.version;
     setTimeout(() => {
-      if (suggestion === undefined || suggestion !== this.current) {
-        return;
+      if (suggestion === undefined || suggestion !== this.current || suggestion.version !== version) {
+        return; // the next key, for which VS Code is about to ask, is looked at in its turn
       }
       const now = view();
       const [cursor] = now?.cursors ?? [];
       const isThere = now !== undefined && cursor !== undefined && suggestion.fits(now.uri, now.version, cursor);
-      const isShown = this.shown?.version === suggestion.version;
-      if (!isThere || !(suggestion.isAwaited || isShown)) {
+      const wasShown = this.shown !== undefined; // of what was typed along since, VS Code is going to ask for the rest
+      if (!isThere || !(suggestion.isAwaited || wasShown)) {
         this.drop();
       }
     }, UNWANTED_AFTER_MS);

@@ -9,6 +9,7 @@ import pytest
 
 from completiond.lock import holder_pid
 from completiond.paths import Paths
+from tests.e2e.editors.neovim_driver import Neovim
 from tests.e2e.editors.neovim_scripted import RECORD, opened, say, told, until_lines, until_shown
 from tests.fakes import digest
 
@@ -121,6 +122,73 @@ def test_nothing_to_say_is_not_asked_for_again(any_neovim: Path, paths: Paths, p
         assert editor.ghost is None
 
 
+def test_the_window_scrolls_as_far_as_ghost_text_needs_and_not_back(
+    any_neovim: Path, paths: Paths, project: Path
+) -> None:
+    text = say("b\nc\nd") + "line\n" * 40
+    with opened(any_neovim, paths, project / "say.py", text) as editor:
+        editor.vim.ui_attach(80, 14, rgb=True)
+        editor.until_ready()
+        editor.keys("Goa")
+        until_shown(editor, "b\nc\nd")
+        assert screen(editor)[8:12] == ["line", "ab", "c", "d"]
+        top = editor.vim.eval("line('w0')")
+        editor.keys("<M-x>")
+        editor.until(lambda: editor.ghost is None, "nothing")
+        assert screen(editor)[8:12] == ["line", "a", "~", "~"], "it stays where it is"
+        editor.keys("<Esc>S")
+        until_shown(editor, "b\nc\nd")
+        assert editor.vim.eval("line('w0')") == top, "there is room"
+        editor.keys("<Esc>")
+        editor.vim.command("set scrolloff=99")
+        editor.keys("<C-b>ggGA")
+        until_shown(editor, "b\nc\nd")
+        assert screen(editor)[11] == "b", "nothing that 'scrolloff' would take back"
+
+
+def screen(editor: Neovim) -> list[str]:
+    """The rows of the screen, without blanks at their end."""
+    editor.vim.command("redraw")
+    rows = editor.vim.eval("map(range(1, &lines), {_, row -> join(map(range(1, 40), 'screenstring(row, v:val)'), '')})")
+    return [str(row).rstrip() for row in rows]
+
+
+def test_buffers_without_a_name_have_ghost_text(any_neovim: Path, paths: Paths, project: Path) -> None:
+    with opened(any_neovim, paths, project / "say.py", say("ab")) as editor:
+        editor.until_ready()
+        editor.vim.command("enew | set filetype=python")
+        editor.keys("ib = <Esc>Oa = é")
+        until_shown(editor, f"{digest('a = é')}:{digest(chr(10) + 'b = ' + chr(10))}")
+        editor.keys("<Esc>")
+        editor.vim.command("new | set fileformat=dos")
+        editor.keys("ic<CR>d")
+        shown = f"{digest(chr(13).join(['c', chr(10) + 'd']))}:{digest(chr(13) + chr(10))}"
+        until_shown(editor, shown)
+        editor.keys("<Tab>")
+        until_lines(editor, "c", "d" + shown)
+        editor.keys("<Esc>")
+        editor.vim.command(f"saveas {project / 'hush.py'}")
+        editor.vim.command(f"saveas! {project / 'hash.py'}")
+        editor.keys("Sd")
+        until_shown(editor, shown)
+        assert told(editor) == []
+
+
+def test_a_buffer_without_a_name_is_gone_on_with_when_it_is_written(
+    any_neovim: Path, paths: Paths, project: Path
+) -> None:
+    with opened(any_neovim, paths, project / "empty.py") as editor:
+        editor.until_ready()
+        editor.vim.command("enew")
+        editor.keys(f"i{say('ab').strip()}<CR>x")
+        editor.until(lambda: editor.ghost and ":" in editor.ghost, "ghost text of a text without a name")
+        editor.keys("<Esc>")
+        editor.vim.command(f"write {project / 'say.py'}")
+        editor.keys("Sx")
+        until_shown(editor, "ab")
+        assert told(editor) == []
+
+
 # What is taken
 
 
@@ -172,6 +240,26 @@ def test_closers_that_a_plugin_inserts_are_not_doubled(any_neovim: Path, paths: 
         until_shown(editor, "a")
         editor.keys("<Tab>")
         editor.until(lambda: editor.lines[1] == 'print("a")', "balanced text")
+
+
+def test_what_follows_closers_that_a_plugin_inserts_is_shown_behind_them(
+    any_neovim: Path, paths: Paths, project: Path
+) -> None:
+    pairs = "vim.keymap.set('i', '(', '()<Left>'); vim.keymap.set('i', ')', '<Right>')"
+    with opened(any_neovim, paths, project / "say.py", say("(a) + b"), before=pairs) as editor:
+        editor.until_ready()
+        editor.keys("Gof")
+        assert editor.ghost_text() == "(a) + b"
+        editor.lua(COUNT_REQUESTS)
+        editor.keys("(")
+        until_shown(editor, "a")
+        editor.keys("<Tab>")
+        editor.until(lambda: editor.lines[1] == "f(a)", "the text in front of the closer")
+        editor.keys(")")
+        until_shown(editor, " + b")
+        assert editor.lua("return _G.num_requests") == 0
+        editor.keys("<Tab>")
+        editor.until(lambda: editor.lines[1] == "f(a) + b", "all of it")
 
 
 def test_dismissed_text_stays_away_while_it_is_typed_along(any_neovim: Path, paths: Paths, project: Path) -> None:

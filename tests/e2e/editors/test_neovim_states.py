@@ -104,6 +104,48 @@ def test_why_and_status(any_neovim: Path, paths: Paths, project: Path) -> None:
         editor.until(lambda: "none of the last requests" in editor.vim.command_output("messages"), "an answer")
 
 
+# Answers in the daemon's place, with requests that came to nothing.
+NOTHING = """
+local reasons = ...
+local server = require('completiond.server')
+server.request = function(_, _, _, on_answer)
+  local recent = {}
+  for number, reason in ipairs(reasons) do
+    local place = { document = 'a.py', line = 3, column = 8, ago_s = 2 }
+    recent[number] = vim.tbl_extend('error', place, { characters = 0, reason = 'x', meaning = reason })
+  end
+  on_answer({ recent = recent })
+end
+"""
+
+
+def test_whatever_the_reasons_no_key_is_waited_for(any_neovim: Path, paths: Paths, project: Path) -> None:
+    with opened(any_neovim, paths, project / "empty.py", "a\n" * 9) as editor:
+        editor.vim.ui_attach(60, 20, rgb=True)
+        editor.until_ready()
+        for reasons, columns, lines in (
+            (["Short."], 60, None),
+            (["Short."], 10, ["2 s ago  a.py:3:8  Short."]),
+            (["Off.", "Excluded."], 60, ["2 s ago  a.py:3:8  Off.", "2 s ago  a.py:3:8  Excluded."]),
+        ):
+            editor.vim.ui_try_resize(columns, 20)
+            editor.lua(NOTHING, reasons)
+            editor.keys(":Completiond why<CR>")
+            assert editor.vim.api.get_mode() == {"mode": "n", "blocking": False}
+            if lines is None:
+                assert "2 s ago  a.py:3:8  Short." in messages(editor)
+            else:
+                assert window_texts(editor) == [lines]
+                editor.keys("j")
+                editor.until(lambda: not window_texts(editor), "the window's end")
+
+
+def window_texts(editor: Neovim) -> list[list[str]]:
+    """What floats above the windows."""
+    floating = [window for window in editor.vim.windows if window.api.get_config()["relative"]]
+    return [list(window.buffer[:]) for window in floating]
+
+
 def test_the_daemon_is_killed_while_one_types(any_neovim: Path, paths: Paths, project: Path) -> None:
     with opened(any_neovim, paths, project / "hang.py") as editor:
         editor.until_ready()

@@ -33,7 +33,7 @@ from tests.e2e.harness import kill_daemon
 pytestmark = pytest.mark.model
 
 RENAME = next(scene for scene in SCENES if "rename" in scene.title)
-NAMES = ("dismissed", "killed", "off", "everywhere", "language", "status", "list", "times", "stock")
+NAMES = ("dismissed", "closed", "killed", "off", "everywhere", "language", "status", "list", "times", "stock")
 FILES = (SAMPLE_NAME, *(f"{name}.py" for name in NAMES))
 SETTINGS: dict[str, Any] = {
     "completiond.path": str(Path(sys.executable).parent / "completiond"),
@@ -192,6 +192,39 @@ def test_escape_ends_a_suggestion_also_while_it_grows(code: VSCode, paths: Paths
     code.press("Backspace")
     code.press("Backspace")
     assert code.saved("dismissed.py", lambda text: text == before) == before
+
+
+def test_a_suggestion_goes_on_where_vs_code_closes_a_bracket_by_itself(code: VSCode, paths: Paths) -> None:
+    before, _, _ = RENAME.split(sample_text())
+    rest = expected_end().strip().removeprefix("stock_by_name[")
+    assert rest.startswith("name] -= quantity\n")
+    place(code, "closed.py")
+    until_ready(code, paths)
+    code.type("st")
+    code.wait_for_ghost(lambda ghost: ghost == f"ock_by_name[{rest}")
+    code.type("ock_by_name")
+    code.wait_for_ghost(lambda ghost: ghost == f"[{rest}")
+    code.watch()
+    code.type("[")
+    code.wait_for_ghost(lambda ghost: ghost == rest.replace("]", "", 1))  # that one is in the text
+    picture(code, "vscode-closed")
+    code.type("name]")  # the closer is typed over
+    code.wait_for_ghost(lambda ghost: ghost == rest.removeprefix("name]"))
+    assert "" not in [one.text for one in code.seen], "it stays all along"
+    code.type(" -= quantity")
+    code.press("Enter")
+    rest = rest.partition("\n    ")[2]
+    code.wait_for_ghost(lambda ghost: ghost == rest)
+    code.watch()
+    code.type("print(")
+    code.wait_for_ghost(lambda ghost: ghost == rest.removeprefix("print(").removesuffix(")"))
+    assert "" not in [one.text for one in code.seen], "it stays all along"
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n") - 1
+    behind = [column + length for length in range(len("sto"), len("stock_by_name[name]"))]
+    assert not {(line, one) for one in behind} & set(places_asked(paths)), "nothing was asked for anew"
+    code.press("Tab")
+    wanted = before.rstrip() + "\n    " + expected_end().strip()
+    assert code.saved("closed.py", lambda text: "in stock" in text[len(before) :]).rstrip() == wanted
 
 
 def test_a_killed_daemon_is_replaced_while_the_user_types_on(code: VSCode, paths: Paths) -> None:

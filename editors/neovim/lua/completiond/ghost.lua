@@ -25,7 +25,30 @@ function M.expand(text, column, width)
   return table.concat(parts)
 end
 
---- Take the place of what is shown in the buffer. The mark stays the same one, so that nothing flickers.
+--- Scroll the window up just so far that the lines below the cursor's have room, and the cursor stays in it: Neovim
+--- shows no virtual lines behind the window's last one. It is not scrolled back: that would be a second jump.
+---@param row integer Of the cursor, from 0.
+---@param num_lines integer
+local function make_room(row, num_lines)
+  local top = vim.fn.line('w0') - 1
+  local height = vim.fn.getwininfo(vim.api.nvim_get_current_win())[1].height
+  local function height_of(first, last)
+    local rows = { start_row = first, end_row = last, start_vcol = 0 }
+    return vim.api.nvim_win_text_height(0, rows).all
+  end
+  local wanted, missing = top, height_of(top, row) + num_lines - height
+  while missing > 0 and wanted < row - vim.o.scrolloff do
+    local last = math.max(wanted, vim.fn.foldclosedend(wanted + 1) - 1)
+    missing = missing - height_of(wanted, last)
+    wanted = last + 1
+  end
+  if wanted > top then
+    vim.fn.winrestview({ topline = wanted + 1 })
+  end
+end
+
+--- Take the place of what is shown in the buffer; the current window makes room for it. The mark stays the same one, so
+--- that nothing flickers.
 ---@param buf integer
 ---@param row integer From 0.
 ---@param column integer In bytes.
@@ -52,6 +75,9 @@ function M.show(buf, row, column, text, hint)
     right_gravity = false,
     undo_restore = false,
   })
+  if #lines > 1 and vim.api.nvim_get_current_buf() == buf then
+    make_room(row, #lines - 1)
+  end
 end
 
 ---@param buf integer

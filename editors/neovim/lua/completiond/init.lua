@@ -142,6 +142,9 @@ local function watch()
   on('BufFilePost', function(event)
     server.attach(event.buf)
   end)
+  on({ 'BufUnload', 'BufWipeout' }, function(event)
+    server.forget(event.buf)
+  end)
   if not options.current.streaming then
     server.listeners.started = native.on_started
     return

@@ -11,6 +11,18 @@ local function echo(lines)
   vim.api.nvim_echo({ { table.concat(lines, '\n') } }, true, {})
 end
 
+--- A message if it fits on the line for messages; else a small window that goes with the next movement: after a longer
+--- message Neovim would wait for a key.
+---@param lines string[]
+local function show(lines)
+  local room = vim.o.cmdheight > 0 and vim.v.echospace or 0
+  if #lines == 1 and vim.fn.strdisplaywidth(lines[1]) <= room then
+    return echo(lines)
+  end
+  local options = { focus_id = 'completiond.why', border = 'single' }
+  vim.lsp.util.open_floating_preview(lines, 'text', options)
+end
+
 ---@param params table
 ---@param on_status fun(status: table)
 local function ask(params, on_status)
@@ -62,11 +74,11 @@ function M.silent(recent, room)
   return lines
 end
 
---- Print why there was nothing to show.
+--- Tell why there was nothing to show.
 function M.why()
   ask({ why = true }, function(status)
     local lines = M.silent(status.recent, vim.v.echospace)
-    echo(#lines > 0 and lines or { 'completiond: none of the last requests was without an answer' })
+    show(#lines > 0 and lines or { 'completiond: none of the last requests was without an answer' })
   end)
 end
 

@@ -2,6 +2,7 @@
 local messages = require('completiond.messages')
 local options = require('completiond.options')
 local state = require('completiond.state')
+local unnamed = require('completiond.unnamed')
 
 local M = {}
 
@@ -16,6 +17,8 @@ M.listeners = { partial = function() end, ready = function() end, started = func
 
 local num_crashes = 0
 local stopped = {} ---@type table<integer, true> Clients that end because they were asked to.
+---@type table<integer, integer> Buffers without a name, and the client that is being started for them.
+local waiting = {}
 local is_leaving = false
 
 --- Neovim 0.10 has a client's functions as fields, later ones as methods.
@@ -41,7 +44,20 @@ end
 ---@param buf integer
 ---@return vim.lsp.Client?
 function M.client(buf)
-  return M.clients(buf)[1]
+  local client = unnamed.client(buf)
+  return M.clients(buf)[1] or (client and not stopped[client.id] and client or nil)
+end
+
+--- How the server knows a buffer.
+---@param buf integer
+---@return string uri
+---@return integer? version
+function M.document(buf)
+  local version = unnamed.version(buf)
+  if version then
+    return unnamed.uri(buf), version
+  end
+  return vim.uri_from_bufnr(buf), vim.lsp.util.buf_versions[buf]
 end
 
 --- Ask the server. The answer comes after this has returned; a cancelled request gets none.
@@ -52,6 +68,9 @@ end
 ---@param buf? integer
 ---@return integer? id
 function M.request(client, method, params, on_answer, buf)
+  if buf then
+    unnamed.update(buf)
+  end
   local is_sent, id = call(client, 'request', method, params, function(err, result)
     if not err or err.code ~= REQUEST_CANCELLED then
       on_answer(result, err)
@@ -137,6 +156,12 @@ local function on_init(client)
     -- Else Neovim would show the same text a second time, if its own inline completion is on for another server.
     client.server_capabilities.inlineCompletionProvider = nil
   end
+  for buf, client_id in pairs(waiting) do
+    if client_id == client.id and vim.api.nvim_buf_is_loaded(buf) and unnamed.is_one(buf) then
+      unnamed.open(client, buf)
+      waiting[buf] = nil
+    end
+  end
   M.ask_how_it_is(client)
   M.listeners.started(client)
 end
@@ -171,14 +196,18 @@ local function client_config(buf)
   }
 end
 
---- Whether there can be suggestions in a buffer: a file of the user's, of a type that is not turned off.
+--- Whether there can be suggestions in a buffer: a text of the user's, of a type that is not turned off.
 ---@param buf integer
 ---@return boolean
 local function is_wanted(buf)
   return vim.api.nvim_buf_is_loaded(buf)
     and vim.bo[buf].buftype == ''
     and vim.bo[buf].modifiable
-    and vim.api.nvim_buf_get_name(buf) ~= ''
+    and (
+      vim.api.nvim_buf_get_name(buf) ~= ''
+      -- Neovim's own ghost text needs its own way to follow a buffer.
+      or (options.current.streaming and unnamed.is_one(buf))
+    )
     and not vim.tbl_contains(options.current.filetypes_off, vim.bo[buf].filetype)
 end
 
@@ -203,20 +232,36 @@ function M.attach(buf)
   if #M.clients() == 0 then
     state.set('starting')
   end
-  vim.lsp.start(client_config(buf), {
+  local is_unnamed = unnamed.is_one(buf)
+  local client_id = vim.lsp.start(client_config(buf), {
     bufnr = buf,
+    attach = not is_unnamed,
     reuse_client = function(client, config)
       return client.name == NAME and client.root_dir == config.root_dir and not stopped[client.id]
     end,
   })
+  local client = client_id and is_unnamed and vim.lsp.get_client_by_id(client_id)
+  if client and client.initialized then
+    unnamed.open(client, buf)
+  elseif client then
+    waiting[buf] = client.id
+  end
 end
 
 --- A buffer is about to have another name: the server is told to close it by the one that it knows.
 ---@param buf integer
 function M.detach(buf)
+  M.forget(buf)
   for _, client in ipairs(M.clients(buf)) do
     vim.lsp.buf_detach_client(buf, client.id)
   end
+end
+
+--- A buffer goes, or one without a name is about to have one.
+---@param buf integer
+function M.forget(buf)
+  waiting[buf] = nil
+  unnamed.close(buf)
 end
 
 --- End the language servers; the daemon goes on for other editors.

@@ -89,6 +89,7 @@ end
 
 --- What is left at the cursor of what is shown; nil if it does not fit there.
 ---@return string?
+---@return boolean? is_all Whether nothing more of it is to come.
 local function rest()
   local buf = api.nvim_get_current_buf()
   if not shown or buf ~= shown.call.buf then
@@ -110,17 +111,18 @@ end
 
 --- Bring what is drawn up to date. Returns what is left of the suggestion, nil if there is none at the cursor.
 ---@return string?
+---@return boolean? is_all Whether nothing more of it is to come.
 local function draw()
-  local left = rest()
+  local left, is_all = rest()
   if not shown or not left or left == '' or shown.is_dismissed or is_menu_in_use() then
     hide()
-    return left
+    return left, is_all
   end
   local row, column = cursor()
   local hint = #shown.list > 1 and ('%d/%d'):format(shown.index, #shown.list) or nil
   ghost.show(shown.call.buf, row, column, left, hint)
   drawn_in = shown.call.buf
-  return left
+  return left, is_all
 end
 
 ---@param call completiond.Call
@@ -207,7 +209,7 @@ local function ask(step, is_anew)
   local row, column = cursor()
   local line = api.nvim_get_current_line()
   local position = vim.lsp.util.make_position_params(0, client.offset_encoding).position
-  local params = { textDocument = { uri = vim.uri_from_bufnr(buf) }, position = position }
+  local params = { textDocument = { uri = server.document(buf) }, position = position }
   ---@type completiond.Call
   local call = {
     client = client,
@@ -227,14 +229,15 @@ local function ask(step, is_anew)
     -- An error, too, leaves what has come by now: each beginning is as good as the end.
     receive(call, texts_of(call, result), true)
     drop_pending(true)
+    local left, is_all = rest()
     if result == nil then -- the daemon has ended: there is going to be another
       server.ask_how_it_is(client)
-    elseif shown and rest() == '' then -- all of it was typed meanwhile
+    elseif left == '' and is_all then -- all of it was typed meanwhile
       drop_shown()
       ask(0)
     end
   end, buf)
-  call.version = vim.lsp.util.buf_versions[buf]
+  call.version = select(2, server.document(buf))
   if call.id then
     state.set_busy(true)
   else
@@ -274,8 +277,8 @@ function M.on_change()
   end
   seen = { buf = buf, tick = tick, row = row, column = column }
   if shown then
-    local left = draw()
-    if left and (left ~= '' or not shown.list[shown.index].is_whole) then
+    local left, is_all = draw()
+    if left and (left ~= '' or not is_all) then
       return
     end
     drop_shown()

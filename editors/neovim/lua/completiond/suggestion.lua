@@ -44,6 +44,7 @@ end
 ---@param lines string[] From the line it was made for to that of the cursor.
 ---@param column integer In bytes.
 ---@return string?
+---@return boolean? is_all Whether nothing more of it is to come, here or behind closers that a plugin has inserted.
 function Suggestion:rest(lines, column)
   local left, right = self.place.left, self.place.right
   local behind = lines[#lines]:sub(column + 1)
@@ -59,23 +60,77 @@ function Suggestion:rest(lines, column)
   end
   local rest = self.text:sub(#typed + 1)
   if behind == right then
-    return rest
+    return rest, self.is_whole
   end
-  return self.is_whole and M.without_closers(rest, behind, right) or nil
-end
-
---- What is left of a text whose closers a plugin has inserted while its openers were typed.
----@param rest string
----@param behind string The line behind the cursor.
----@param right string What it was before.
----@return string?
-function M.without_closers(rest, behind, right)
   local closers = vim.endswith(behind, right) and behind:sub(1, #behind - #right) or ''
-  if not closers:match('^[%)%]}>"\'`]+$') or not vim.endswith(rest, closers) then
+  if not closers:match('^[%)%]}>"\'`]+$') then
     return nil
   end
-  rest = rest:sub(1, #rest - #closers)
-  return not rest:find('\n') and rest or nil
+  return M.before_closers(rest, closers, self.is_whole)
+end
+
+---@param text string
+---@param at integer
+---@param quote string
+---@return integer?
+local function end_of_string(text, at, quote)
+  while at <= #text and text:sub(at, at) ~= quote do
+    at = at + (text:sub(at, at) == '\\' and 2 or 1)
+  end
+  return at <= #text and at or nil
+end
+
+--- Where a text closes what was opened before it, by whatever closer. The daemon's own: complete/closers.py.
+---@param text string
+---@param like string The closer that is expected: a quote means that the text begins inside a string.
+---@return integer?
+local function first_closer(text, like)
+  if like:match('["\'`]') then
+    return end_of_string(text, 1, like)
+  end
+  local depth, at = 0, 1
+  while at <= #text do
+    local char = text:sub(at, at)
+    local stop = char:match('["\'`]') and end_of_string(text, at + 1, char)
+    if stop and not text:sub(at, stop):find('\n', 1, true) then
+      at = stop -- else it is an apostrophe
+    elseif char:match('[%(%[{]') or (like == '>' and char == '<') then
+      depth = depth + 1
+    elseif char:match('[%)%]}]') or (like == '>' and char == '>') then
+      if depth == 0 then
+        return at
+      end
+      depth = depth - 1
+    end
+    at = at + 1
+  end
+  return nil
+end
+
+--- What of a text goes in front of closers that a plugin has inserted while their openers were typed; nil if it closes
+--- something else. Where they are the end of its only line, all but them; else up to the first of them: what follows is
+--- shown when that is typed.
+---@param text string
+---@param closers string
+---@param is_whole boolean Else the closers may be still to come.
+---@return string?
+---@return boolean? is_all
+function M.before_closers(text, closers, is_whole)
+  local is_line = not text:find('\n', 1, true)
+  if is_whole and is_line and vim.endswith(text, closers) then
+    return text:sub(1, -1 - #closers), true
+  end
+  local stop = first_closer(text, closers:sub(1, 1))
+  if stop then
+    text = text:sub(stop, stop) == closers:sub(1, 1) and text:sub(1, stop - 1) or nil
+  elseif is_whole then
+    text = nil
+  end
+  -- Further lines would be drawn below the closers.
+  if text and not text:find('\n', 1, true) then
+    return text, false
+  end
+  return nil
 end
 
 --- The beginning of a text up to the end of its next word, as 'iskeyword' of the current buffer has them.

@@ -1,5 +1,7 @@
 // A suggestion that grows while its tokens come, and is typed along.
 
+import { firstCloser, isPair } from "./closers";
+
 /** A change of a document, as VS Code tells it: `length` UTF-16 units at `offset` give way to `text`. */
 export interface Change {
   readonly offset: number;
@@ -35,6 +37,8 @@ export class Suggestion {
   others: readonly string[] = [];
   isDropped = false;
   private typedLength = 0;
+  /** What the editor closed behind the cursor, by itself, of what was typed along. */
+  private closers = "";
   private waiting: (() => void)[] = [];
   /** Version of the document that it fits now. */
   version: number;
@@ -64,6 +68,22 @@ export class Suggestion {
     const typed = this.text.slice(0, this.typedLength);
     const others = this.others.filter((one) => one.startsWith(typed)).map((one) => one.slice(this.typedLength));
     return [...new Set([this.rest, ...others])].filter((one) => one !== "");
+  }
+
+  /**
+   * How many UTF-16 units behind the cursor one of the rests takes the place of: the closers that the editor put there,
+   * if it has them at their place. What has no such closers, or not yet, goes in front of them.
+   */
+  replaces(rest: string): number {
+    let at = 0;
+    for (const closer of this.closers) {
+      const found = firstCloser(rest, closer, at);
+      if (rest[found] !== closer) {
+        return 0;
+      }
+      at = found + 1;
+    }
+    return this.closers.length;
   }
 
   /** Whether this is the answer to what was asked there. */
@@ -133,16 +153,39 @@ export class Suggestion {
   }
 
   private took(change: Change): boolean {
-    if (change.length === 0 && change.offset === this.cursor && this.rest.startsWith(change.text)) {
-      this.typedLength += change.text.length;
-      return true;
+    const { offset, length, text } = change;
+    if (offset === this.cursor && length <= this.closers.length) {
+      const isClosed = length === 0 && isPair(text) && this.rest.startsWith(text.charAt(0));
+      const typed = isClosed ? text.charAt(0) : text;
+      if (!this.rest.startsWith(typed)) {
+        return false;
+      }
+      this.typedLength += typed.length;
+      this.closers = text.slice(typed.length) + this.closers.slice(length);
+      return !this.isClosedOtherwise;
     }
-    const isTakenBack =
-      change.text === "" && change.offset >= this.offset && change.offset + change.length === this.cursor;
-    if (isTakenBack) {
-      this.typedLength -= change.length;
+    return text === "" && this.tookBack(offset, length);
+  }
+
+  /** What was typed along last was deleted, and with an opener the closer that the editor had put there. */
+  private tookBack(offset: number, length: number): boolean {
+    const behind = offset + length - this.cursor;
+    if (offset < this.offset || behind < 0 || behind > this.closers.length) {
+      return false;
     }
-    return isTakenBack;
+    const deleted = this.text.slice(offset - this.offset, this.typedLength);
+    this.typedLength -= deleted.length;
+    const isPairGone = behind === 1 && isPair(deleted + this.closers.charAt(0));
+    const isOpen = this.closers !== "" && /[()[\]{}<>"'`]/.test(deleted);
+    this.closers = this.closers.slice(behind);
+    return isPairGone || (behind === 0 && !isOpen);
+  }
+
+  /** Whether it closes something else than what is behind the cursor. */
+  private get isClosedOtherwise(): boolean {
+    const closer = this.closers.charAt(0);
+    const found = closer === "" ? -1 : firstCloser(this.rest, closer, 0);
+    return found >= 0 && this.rest[found] !== closer;
   }
 
   private tell(): void {

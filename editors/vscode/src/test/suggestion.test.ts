@@ -107,3 +107,81 @@ test("what is known already is not taken back by a new answer", () => {
   assert.equal(one.finish(["something else", "shown differently"]), false);
   assert.deepEqual(one.rests, ["shown", "shown differently"]);
 });
+
+/** A key for which the editor inserts more behind the cursor, or takes something away there. */
+function change(suggestion: Suggestion, text: string, length = 0, before = 0): void {
+  suggestion.follow([{ offset: suggestion.cursor - before, length, text }], suggestion.version + 1);
+}
+
+test("where the editor closes what is typed, it goes on and takes the place of the closers", () => {
+  const one = new Suggestion(ASKED, 40);
+  one.finish(['f(a["k"], b) + c']);
+  typed(one, "f");
+  change(one, "()");
+  assert.deepEqual([one.rest, one.replaces(one.rest), one.cursor], ['a["k"], b) + c', 1, 42]);
+  typed(one, "a");
+  change(one, "[]");
+  change(one, '""');
+  assert.deepEqual([one.rest, one.replaces(one.rest), one.cursor], ['k"], b) + c', 3, 45]);
+  typed(one, "k");
+  change(one, '"', 1); // typed over
+  change(one, "]", 1);
+  typed(one, ", b");
+  assert.deepEqual([one.rest, one.replaces(one.rest)], [") + c", 1]);
+  change(one, ")", 1);
+  assert.deepEqual([one.rest, one.replaces(one.rest), one.isDropped], [" + c", 0, false]);
+});
+
+test("until it has the closers it goes in front of them", () => {
+  const one = new Suggestion(ASKED, 40);
+  one.grow("(");
+  change(one, "()");
+  one.grow("(f(a), b");
+  assert.deepEqual([one.rest, one.replaces(one.rest)], ["f(a), b", 0]);
+  one.grow("(f(a), b) + c");
+  assert.equal(one.replaces(one.rest), 1);
+  change(one, "f(a), b) + c", 1); // accepted
+  assert.deepEqual([one.rest, one.isDropped], ["", false]);
+});
+
+test("a pair that is deleted is taken back, and half of one ends it", () => {
+  const one = new Suggestion(ASKED, 40);
+  one.finish(["(a)"]);
+  change(one, "()");
+  change(one, "", 2, 1);
+  assert.deepEqual([one.rest, one.replaces(one.rest), one.cursor], ["(a)", 0, 40]);
+  change(one, "()");
+  typed(one, "a");
+  change(one, "", 1, 1);
+  assert.deepEqual([one.rest, one.replaces(one.rest)], ["a)", 1]);
+  change(one, "", 1, 1);
+  assert.equal(one.isDropped, true);
+});
+
+test("what closes something else ends it", () => {
+  const one = new Suggestion(ASKED, 40);
+  one.finish(["(a]"]);
+  change(one, "()");
+  assert.equal(one.isDropped, true);
+  const other = new Suggestion(ASKED, 40);
+  other.finish(["(a)"]);
+  change(other, "[]");
+  assert.equal(other.isDropped, true);
+});
+
+test("quotes, apostrophes and angle brackets", () => {
+  const closed = (text: string, pair: string): number => {
+    const one = new Suggestion(ASKED, 40);
+    one.finish([pair.charAt(0) + text]);
+    change(one, pair);
+    return one.isDropped ? -1 : one.replaces(one.rest);
+  };
+  assert.equal(closed('a\\" b', '""'), 0); // escaped
+  assert.equal(closed('a\\" b" + c', '""'), 1);
+  assert.equal(closed("')', a) + b", "()"), 1);
+  assert.equal(closed("')', a + b", "()"), 0);
+  assert.equal(closed("don't) + b", "()"), 1);
+  assert.equal(closed("a > b) + c", "()"), 1);
+  assert.equal(closed("T> x", "<>"), 1);
+  assert.equal(closed("Array<T>> x", "<>"), 1);
+});
