@@ -10,23 +10,26 @@ import math
 from collections.abc import Sequence
 
 from completiond.complete.answer_lines import AnswerLines
-from completiond.complete.layout import opens
+from completiond.complete.layout import indent_columns
 from completiond.complete.place import Place
 
-__all__ = ["MIN_LINE_CONFIDENCE", "first_line_confidence", "sure_end"]
+__all__ = ["MIN_CONFIDENCE_AMID", "MIN_LINE_CONFIDENCE", "first_line_confidence", "sure_end"]
 
 MIN_LINE_CONFIDENCE = 0.62
-"""Chosen on HumanEval's holes: lines below it are often the beginning of an answer that goes on for too long."""
+"""Below it, a line is often the beginning of an answer that goes on for too long."""
+MIN_CONFIDENCE_AMID = 0.8
+"""Of each further line of an answer that goes between statements of the same block: one that is missing there comes with
+the next answer, one that is too many does not go away. Both numbers were chosen on HumanEval's holes (docs/log.md).
+"""
 
 
 def sure_end(pieces: Sequence[str], logprobs: Sequence[float], place: Place) -> int | None:
-    """Where an answer ends whose next line is complete and not sure: before that line; behind it if it is the first;
-    and if that opens a block, behind its statement.
+    """Where an answer ends whose next line is complete and not sure: before that line, or behind it if it is the first.
 
     ``pieces`` are the texts of the tokens, ``logprobs`` the natural logarithms of their probabilities. None: it does
     not end, as far as there are logarithms.
     """
-    start, end = 0, 0
+    start, end, least = 0, 0, MIN_LINE_CONFIDENCE
     tokens: list[tuple[str, float]] = []
     is_first = True
     for piece, logprob in zip(pieces, logprobs, strict=False):
@@ -35,12 +38,18 @@ def sure_end(pieces: Sequence[str], logprobs: Sequence[float], place: Place) -> 
         line = "".join(text for text, _ in tokens)
         if "\n" not in piece or not line.strip():
             continue
-        if _confidence([value for _, value in tokens]) < MIN_LINE_CONFIDENCE:
-            if not is_first:
-                return start
-            return AnswerLines("".join(pieces), place).statement_end if opens(line) else start + len(line.rstrip())
+        if _confidence([value for _, value in tokens]) < least:
+            return start + len(line.rstrip()) if is_first else start
+        if is_first and _is_amid("".join(pieces), place):
+            least = MIN_CONFIDENCE_AMID
         start, tokens, is_first = end, [], False
     return None
+
+
+def _is_amid(text: str, place: Place) -> bool:
+    """Whether the text below goes on with the block that the answer's first line is in."""
+    answer = AnswerLines(text, place)
+    return place.indent_below == indent_columns(answer.lines[answer.first])
 
 
 def first_line_confidence(pieces: Sequence[str], logprobs: Sequence[float]) -> float:

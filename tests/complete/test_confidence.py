@@ -10,7 +10,7 @@ import torch
 
 from completiond.complete.answer import Answer
 from completiond.complete.completer import Completer
-from completiond.complete.confidence import MIN_LINE_CONFIDENCE, first_line_confidence, sure_end
+from completiond.complete.confidence import MIN_CONFIDENCE_AMID, MIN_LINE_CONFIDENCE, first_line_confidence, sure_end
 from completiond.complete.place import Place
 from completiond.complete.request import Chunk, Completion, CompletionRequest
 from completiond.complete.tokens import TextTokenizer
@@ -41,11 +41,25 @@ def test_a_first_line_is_kept_and_stays_alone() -> None:
     assert ended(("a", UNSURE), (" = 1\n", UNSURE), ("b = 2\n", SURE)) == "a = 1"
 
 
-def test_a_first_line_that_opens_a_block_is_left_with_it() -> None:
-    block = (("if a:\n", UNSURE), ("    b = 2\n", SURE), ("else:\n", UNSURE), ("    b = 3\n", UNSURE))
+def test_so_is_one_that_opens_a_block() -> None:
+    assert ended(("if a:\n", UNSURE), ("    b = 2\n", SURE), ("c", SURE)) == "if a:"
 
-    assert ended(*block) is None
-    assert ended(*block, ("c", SURE)) == "if a:\n    b = 2\nelse:\n    b = 3"
+
+@pytest.mark.parametrize(
+    ("suffix", "is_kept"),
+    [
+        ("\n    c = 3\n", False),  # a statement of the same block
+        ("\n        c = 3\n", True),  # the block that it opens, or something of that kind
+        ("\nc = 3\n", True),  # nothing more in this block
+        ("", True),
+    ],
+)
+def test_between_statements_of_a_block_a_further_line_has_to_be_surer(suffix: str, is_kept: bool) -> None:
+    rather = math.log(0.7)
+    assert MIN_LINE_CONFIDENCE < 0.7 < MIN_CONFIDENCE_AMID
+    tokens = (("a = 1\n", rather), ("    b = 2\n", rather), ("    d", SURE))
+    end = sure_end([piece for piece, _ in tokens], [value for _, value in tokens], Place.of("def f():\n    ", suffix))
+    assert end == (None if is_kept else len("a = 1\n"))
 
 
 def test_the_geometric_mean_of_a_line_is_what_counts() -> None:
