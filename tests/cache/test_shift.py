@@ -52,23 +52,23 @@ def test_turned_keys_are_those_of_the_other_place(place: int, by: int, head_dim:
 
 
 def test_a_thousand_moves_are_no_worse_than_one() -> None:
-    kv = KVCache(1, 1, 16, 128, rope_theta=1e4)
-    ids = list(range(60))
+    kv = KVCache(1, 1, 16, 192, rope_theta=1e4)
+    ids = list(range(100))
     kv.keys.normal_(generator=torch.Generator().manual_seed(0))
     kv.extend(ids)
     shift = SuffixShift(kv)
-    block = kv.keys[:, :, 20:50].clone()
-    shift.reuse(ids, range(20, 50))
+    block = kv.keys[:, :, 20:90].clone()
+    shift.reuse(ids, range(20, 90))
     kv.extend(ids[kv.num_tokens :])
     for number in range(1000):
         prompt = [*ids[:20], *([99] * (1 + number % 9)), *ids[20:]]
-        start = len(prompt) - 40
-        cached_tokens, move = shift.reuse(prompt, range(start, start + 30))
+        start = len(prompt) - 80
+        cached_tokens, move = shift.reuse(prompt, range(start, start + 70))
         assert move is not None
         kv.extend(prompt[cached_tokens:start])
         shift.place(move)
         kv.extend(prompt[move.end :])
-    torch.testing.assert_close(kv.keys[:, :, start : start + 30], turned(block, start - 20, 1e4))
+    torch.testing.assert_close(kv.keys[:, :, start : start + 70], turned(block, start - 20, 1e4))
 
 
 class Typist:
@@ -124,7 +124,7 @@ class Typist:
         return self.kv.keys[:, :, at].clone(), self.kv.values[:, :, at].clone()
 
 
-PREFIX, SUFFIX = random_ids(60, VOCAB_SIZE, 1), random_ids(40, VOCAB_SIZE, 2)
+PREFIX, SUFFIX = random_ids(60, VOCAB_SIZE, 1), random_ids(80, VOCAB_SIZE, 2)
 
 
 @pytest.mark.parametrize(
@@ -141,10 +141,10 @@ PREFIX, SUFFIX = random_ids(60, VOCAB_SIZE, 1), random_ids(40, VOCAB_SIZE, 2)
 def test_a_key_reads_what_is_new_and_the_marker(decoder: Decoder, prefix: list[int], num_read: int) -> None:
     typist = Typist(decoder)
     typist.ask(PREFIX, SUFFIX)
-    keys, values = typist.rows(range(60, 100))
+    keys, values = typist.rows(range(60, 140))
     typist.ask(prefix, SUFFIX)
-    assert (typist.num_computed, typist.moved_tokens) == (num_read + 1, 40)
-    moved_keys, moved_values = typist.rows(range(len(prefix), len(prefix) + 40))
+    assert (typist.num_computed, typist.moved_tokens) == (num_read + 1, 80)
+    moved_keys, moved_values = typist.rows(range(len(prefix), len(prefix) + 80))
     assert torch.equal(moved_values, values)
     assert typist.kv.rope_theta is not None
     torch.testing.assert_close(moved_keys, turned(keys, len(prefix) - 60, typist.kv.rope_theta))
@@ -165,12 +165,12 @@ def test_the_same_prompt_again_reads_only_its_last_token(decoder: Decoder) -> No
 def test_a_key_taken_back_makes_it_exact_again(decoder: Decoder) -> None:
     typist = Typist(decoder)
     first = typist.ask(PREFIX, SUFFIX)
-    keys, values = typist.rows(range(101))
+    keys, values = typist.rows(range(141))
     typist.ask([*PREFIX, 7], SUFFIX)
     assert typist.ask(PREFIX, SUFFIX) == first
-    assert (typist.num_computed, typist.moved_tokens) == (1, 40)
-    assert torch.equal(typist.rows(range(101))[0], keys)
-    assert torch.equal(typist.rows(range(101))[1], values)
+    assert (typist.num_computed, typist.moved_tokens) == (1, 80)
+    assert torch.equal(typist.rows(range(141))[0], keys)
+    assert torch.equal(typist.rows(range(141))[1], values)
     assert typist.ask(PREFIX, SUFFIX) == first
     assert (typist.num_computed, typist.moved_tokens) == (1, 0)
 
@@ -181,28 +181,28 @@ def test_once_much_has_changed_it_is_read_again(decoder: Decoder) -> None:
     for number in range(MAX_CHANGED_TOKENS):
         prefix.append(number)
         typist.ask(prefix, SUFFIX)
-        assert typist.moved_tokens == 40
+        assert typist.moved_tokens == 80
     prefix.append(5)
     fresh = Typist(decoder)
     assert typist.ask(prefix, SUFFIX) == fresh.ask(prefix, SUFFIX)
-    assert (typist.num_computed, typist.moved_tokens) == (1 + 40 + 1, 0)
-    for ours, theirs in zip(typist.rows(range(200)), fresh.rows(range(200)), strict=True):
-        assert torch.equal(ours[:, :, : len(prefix) + 41], theirs[:, :, : len(prefix) + 41]), "to the bit"
+    assert (typist.num_computed, typist.moved_tokens) == (1 + 80 + 1, 0)
+    for ours, theirs in zip(typist.rows(range(240)), fresh.rows(range(240)), strict=True):
+        assert torch.equal(ours[:, :, : len(prefix) + 81], theirs[:, :, : len(prefix) + 81]), "to the bit"
     typist.ask([*prefix, 6], SUFFIX)
-    assert typist.moved_tokens == 40, "and from there it is moved again"
+    assert typist.moved_tokens == 80, "and from there it is moved again"
 
 
 def test_a_suffix_that_differs_further_on_is_moved_as_far_as_it_is_the_same(decoder: Decoder) -> None:
     typist = Typist(decoder)
     typist.ask(PREFIX, SUFFIX)
-    typist.ask([*PREFIX, 7], [*SUFFIX[:30], 9, 9])
-    assert (typist.num_computed, typist.moved_tokens) == (1 + 2 + 1, 30)
+    typist.ask([*PREFIX, 7], [*SUFFIX[:60], 9, 9])
+    assert (typist.num_computed, typist.moved_tokens) == (1 + 2 + 1, 60)
 
 
 def test_another_suffix_is_read(decoder: Decoder) -> None:
     typist, fresh = Typist(decoder), Typist(decoder)
     typist.ask(PREFIX, SUFFIX)
-    other = random_ids(40, VOCAB_SIZE, 3)
+    other = random_ids(80, VOCAB_SIZE, 3)
     assert typist.ask([*PREFIX, 7], other) == fresh.ask([*PREFIX, 7], other)
     assert typist.moved_tokens == 0
 
@@ -231,17 +231,17 @@ def test_a_quiet_moment_makes_it_exact(decoder: Decoder) -> None:
     typist, fresh, prefix = Typist(decoder), Typist(decoder), [*PREFIX, 7, 8]
     typist.ask(PREFIX, SUFFIX)
     typist.ask(prefix, SUFFIX)
-    assert typist.moved_tokens == 40
+    assert typist.moved_tokens == 80
     typist.read(prefix, SUFFIX)
     assert typist.kv.moved_from is None
     expected = fresh.ask(prefix, SUFFIX)
-    for ours, theirs in zip(typist.rows(range(102)), fresh.rows(range(102)), strict=True):
+    for ours, theirs in zip(typist.rows(range(142)), fresh.rows(range(142)), strict=True):
         assert torch.equal(ours, theirs), "to the bit"
     assert typist.ask(prefix, SUFFIX) == expected
     assert (typist.num_computed, typist.moved_tokens) == (1, 0)
     typist.ask([*prefix, 9], SUFFIX)
-    assert typist.moved_tokens == 40, "from what was read in the quiet moment"
-    assert torch.equal(typist.rows(range(63, 103))[1], fresh.rows(range(62, 102))[1])
+    assert typist.moved_tokens == 80, "from what was read in the quiet moment"
+    assert torch.equal(typist.rows(range(63, 143))[1], fresh.rows(range(62, 142))[1])
 
 
 def test_a_quiet_moment_that_ends_early_takes_nothing_away(decoder: Decoder) -> None:
@@ -269,7 +269,7 @@ def test_drafting_over_moved_rows_changes_nothing(decoder: Decoder, seed: int, t
     numbers = random.Random(seed)
     plain = Typist(decoder, temperature=temperature)
     drafting = Typist(decoder, NGramDrafter(), temperature)
-    prefix, suffix = random_ids(50, VOCAB_SIZE, seed), random_ids(30, VOCAB_SIZE, seed + 1)
+    prefix, suffix = random_ids(50, VOCAB_SIZE, seed), random_ids(80, VOCAB_SIZE, seed + 1)
     for _ in range(6):
         expected = plain.ask(prefix, suffix, 12)
         assert drafting.ask(prefix, suffix, 12) == expected

@@ -22,7 +22,7 @@ from tests.complete.words import HALVES, SPELLINGS, load_words
 
 Suffix = Literal["exact", "shift"]
 TEXT = "def f(value):\n    return value\n\n\n"
-SUFFIX = "\n" + "".join(f"def other_{number}():\n    return {number}\n" for number in range(3))
+SUFFIX = "\n" + "".join(f"def other_{number}():\n    return {number}\n" for number in range(9))
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,9 @@ def test_the_answer_is_that_of_a_process_that_has_just_begun(fill: LoadedModel, 
 
 def counts(model: LoadedModel, suffix: Suffix, heals: bool) -> tuple[list[int], list[int], int]:
     """Of the first pass for each key of a word: tokens computed, and of its prompt found or moved."""
-    completer = Completer(model, with_healing(heals).model_copy(update={"cache": CacheConfig(suffix=suffix)}))
+    prompt = CONFIG.prompt.model_copy(update={"suffix_tokens": 160})  # enough for some to be moved
+    config = with_healing(heals).model_copy(update={"cache": CacheConfig(suffix=suffix), "prompt": prompt})
+    completer = Completer(model, config)
     run(completer, request("x = "))
     computed, moved, prompts = [], 0, []
     for half in ("v", "va", "val", "valu"):
