@@ -22,8 +22,8 @@ __all__ = ["Move", "SuffixShift", "turned"]
 MAX_CHANGED_TOKENS = 48
 """Of the text before the block, since the block was read: with more, it is read again."""
 MIN_MOVED_TOKENS = 48
-"""Fewer are read: that costs 45 ms on two CPU cores, and answers are then what they would be (docs/log.md). The number above
-is chosen, not measured.
+"""Fewer are read: that costs 45 ms on two CPU cores, and answers are then what they would be (docs/log.md). The number
+above is chosen, not measured.
 """
 
 
