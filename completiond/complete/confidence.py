@@ -19,7 +19,7 @@ MIN_LINE_CONFIDENCE = 0.62
 """Below it, a line is often the beginning of an answer that goes on for too long."""
 MIN_CONFIDENCE_AMID = 0.8
 """Of each further line of an answer that goes between statements of the same block: one that is missing there comes
-with the next answer, one that is too many does not go away. Both numbers were chosen on HumanEval's holes (docs/log.md).
+with the next answer, one that is too many does not go away. Both were chosen on HumanEval's holes (docs/log.md).
 """
 
 
