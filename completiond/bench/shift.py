@@ -101,7 +101,10 @@ def _ask(hole: Hole, num_typed: int, completer: Completer, max_tokens: int) -> C
 
 def shift_table(runs: Sequence[ShiftRun]) -> Table:
     """A row for each kind of place."""
-    table = Table(title="Three keys typed: what is behind the cursor moved, or read again")
+    table = Table(
+        title="Three keys typed: what is behind the cursor moved, or read again", box=None, padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )  # fmt: skip
     for column in ("cursor", "places", "same", "moved", "exact", "moved ms", "exact ms", "ratio"):
         table.add_column(column, justify="left" if column == "cursor" else "right", no_wrap=True)
     for row in shift_json(runs):
