@@ -153,9 +153,9 @@ class Completer(OwnModel):
 
     def _drafter(self, request: CompletionRequest) -> Drafter:
         text = self._draft_text(request)
-        if request.drafter != "auto" or request.settings is None:
+        if request.drafter != "auto":
             return self.drafters.get(request.drafter, text)
-        return self.drafters.configured(request.settings.spec.drafter, text)
+        return self.drafters.configured((request.settings or self.config).spec.drafter, text)
 
     def set_exclusions(self, exclude: ExcludeConfig, own: Mapping[str, ExcludeConfig]) -> None:
         """What the settings take out is this from now on; of clients that have their ``own``, that."""

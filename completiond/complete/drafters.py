@@ -89,13 +89,15 @@ class Drafters:
             try:
                 drafter = self._of(choice, text)
             except CompletiondError as error:
-                # A traceback would hold what had been loaded.
-                refused = {**self.refused, choice: type(error)(error.message, error.advice)}
-                self.refused = MappingProxyType(refused)
+                self._refuse(choice, error)
             else:
                 self._last_good = choice
                 return drafter
         return self._of(self._last_good, text)
+
+    def _refuse(self, choice: DrafterChoice, error: CompletiondError) -> None:
+        # A traceback would hold what had been loaded.
+        self.refused = MappingProxyType({**self.refused, choice: type(error)(error.message, error.advice)})
 
     def get(self, choice: DrafterChoice, text: DraftText | None = None) -> Drafter:
         """``auto`` is the drafter of the start, and the best for the machine when that is ``auto`` too.
@@ -168,11 +170,17 @@ class Drafters:
     def prepare(self) -> None:
         """Load what the settings ask for, once the machine is measured: ``auto`` keeps an EAGLE head only if it pays.
 
-        Raises what ``get`` raises.
+        What cannot be had is ``refused``, and n-grams draft in its place: a drafter changes no answer, so none is worth
+        going without answers.
         """
-        if self._config.spec.drafter != "auto":
-            self.get("auto")
-            return
+        choice = self._config.spec.drafter
+        try:
+            self._prepare_best() if choice == "auto" else self.get(choice)
+        except CompletiondError as error:
+            self._refuse(choice, error)
+            self._last_good = "ngram"
+
+    def _prepare_best(self) -> None:
         folder = find_head("eagle", self._config.spec.eagle_head, self._model_file)
         if folder is None or self.policy is None or not isinstance(self._model.target, Decoder):
             return
@@ -201,8 +209,12 @@ class Drafters:
             skipping = LayerSkip(target, default_layers(target.shape.num_layers))
             return DraftModelDrafter(skipping, self._capacity_tokens, self._goes_on, stop_ids=self._stop_ids)
         paths = Paths.from_environment()
+        try:
+            file = resolve(name, paths)
+        except CompletiondError as error:
+            raise type(error)(f"spec.draft_model is {name}. {error.message}", error.advice) from None
         small = load_model(
-            resolve(name, paths), self._config.model, paths.prepared_dir, lambda share, what: None,
+            file, self._config.model, paths.prepared_dir, lambda share, what: None,
             lambda size: check_draft_model(name, size, self._capacity_tokens),
         )  # fmt: skip
         check_same_vocabulary(

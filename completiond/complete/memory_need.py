@@ -9,6 +9,7 @@ from completiond.complete.dictionary import BUDGET_BYTES
 from completiond.complete.heads import find_head
 from completiond.config import Config
 from completiond.engine.model_size import ModelSize
+from completiond.errors import CompletiondError
 from completiond.models.disk import format_bytes
 from completiond.models.resolve import resolve
 from completiond.paths import Paths
@@ -59,6 +60,14 @@ class MemoryNeed:
 
 def _drafter_bytes(config: Config, size: ModelSize, model_file: Path, paths: Paths, tokens: int) -> int:
     """Of the drafter that will be loaded with the model, at most, with a state of its own for each of ``tokens``."""
+    try:
+        return _named_bytes(config, size, model_file, paths, tokens)
+    except CompletiondError:  # what is not there is told by who would load it (drafters.py), and takes nothing
+        return 0
+
+
+def _named_bytes(config: Config, size: ModelSize, model_file: Path, paths: Paths, tokens: int) -> int:
+    """See ``_drafter_bytes``. Raises what looking for heads and models does."""
     spec = config.spec
     if spec.drafter == "draft":
         stored = 0

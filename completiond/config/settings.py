@@ -214,7 +214,7 @@ class Settings:
             for resolved in map(self._of_client, clients):
                 if (why := reasons.get(resolved[name])) is not None:
                     what = f"{all_settings()[name]} = {shown(resolved[name])} cannot be used"
-                    left = "What was in use before it stays; `completiond stop` has it tried again."
+                    left = "What was in use before, or n-grams, goes on; `completiond stop` has it tried again."
                     yield Problem(resolved.origins[name], f"{what}: {why} {left}")
 
     def _announce(self) -> None:

@@ -155,16 +155,35 @@ def test_without_a_head_it_is_said_how_to_get_one(name: DrafterChoice, word: str
         complete(completer, name)
     assert word in str(caught.value)
     assert not completer.drafters.can(name)
-    with pytest.raises(UsageError):
-        completer_with(model, drafter=name).drafters.prepare()
 
 
-def test_a_head_that_is_named_and_not_there_is_an_error(model: LoadedModel, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no folder"):
-        completer_with(model, eagle_head=str(tmp_path / "nowhere")).drafters.prepare()
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(ModelUnsupportedError, match="holds no drafting head"):
-        completer_with(model, eagle_head=str(tmp_path / "empty")).drafters.prepare()
+@pytest.mark.parametrize(
+    ("choice", "settings", "why"),
+    [
+        ("auto", {"eagle_head": "nowhere"}, "spec.eagle_head is nowhere, which is no folder"),
+        ("auto", {"eagle_head": "."}, "holds no drafting head"),
+        ("eagle", {}, "There is no EAGLE head"),
+        ("medusa", {"medusa_heads": "nowhere"}, "spec.medusa_heads is nowhere"),
+        ("draft", {"draft_model": "/nowhere.gguf"}, "spec.draft_model is /nowhere.gguf"),
+    ],
+)
+def test_one_that_cannot_be_had_at_the_start_is_told_and_costs_no_answer(
+    choice: DrafterChoice,
+    settings: dict[str, str],
+    why: str,
+    model: LoadedModel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    completer = completer_with(model, drafter=choice, **settings)
+    completer.drafters.prepare()
+    assert list(completer.refused_drafters) == [choice]
+    assert why in str(completer.refused_drafters[choice])
+    plain = complete(completer_with(model, drafter="none"), "auto")
+    assert complete(completer, "auto").token_ids == plain.token_ids
+    assert isinstance(completer.drafters.configured(choice), NGramDrafter)
+    assert isinstance(completer.drafters.configured("lookahead"), LookaheadDrafter), "another one can be chosen"
 
 
 def test_settings_that_ask_for_what_cannot_be_had_leave_the_last_good_drafter(
