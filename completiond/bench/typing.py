@@ -245,28 +245,29 @@ class _Session:
 
 
 def typing_table(figures: Sequence[TypingFigures]) -> Table:
-    """A row for each server."""
-    table = Table(title="Typing, through the language server")
-    columns = (
-        "settings", "keys", "p50 ms", "p95", "first", "along", "token", "p95", "cold", "stop", "cached", "passes",
-        "read",
-    )  # fmt: skip
-    for column in columns:
-        table.add_column(column, justify="left" if column == "settings" else "right", no_wrap=True)
-    for row in (one.as_json() for one in figures):
-        table.add_row(
-            row["name"], str(row["keys"]), f"{row['p50_ms']:.0f}", f"{row['p95_ms']:.0f}",
-            f"{row['first_p50_ms']:.0f}", f"{row['through_p95_ms']:.0f}", f"{row['token_p50_ms']:.0f}",
-            f"{row['token_p95_ms']:.0f}", f"{row['cold_token_p50_ms']:.0f}", f"{row['stop_p95_ms']:.0f}",
-            f"{row['cached_share']:.0%}",
-            f"{row['passes_per_accepted_char']:.2f}", f"{row['computed_per_accepted_char']:.1f}",
-        )  # fmt: skip
-    table.caption = (
-        "from key to answer, of requests that were answered; first: nothing of it in a cache (p50); along: keys that"
-        " went along with what was shown (p95); token, p95: from other keys to the first text; cold: the same with"
-        " nothing of it in a cache (p50); stop: of the engine (p95); cached: answers without a pass; passes and tokens"
-        " read: per accepted character"
+    """A column for each server."""
+    table = Table(title="Typing, through the language server", box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    rows = [one.as_json() for one in figures]
+    table.add_column("", no_wrap=True)
+    for row in rows:
+        table.add_column(row["name"], justify="right", no_wrap=True)
+    lines = (
+        ("keys", "keys", ".0f"),
+        ("to the answer, ms, p50", "p50_ms", ".0f"),
+        ("to the answer, ms, p95", "p95_ms", ".0f"),
+        ("the same, nothing of it in a cache, p50", "first_p50_ms", ".0f"),
+        ("keys typed along, p95", "through_p95_ms", ".0f"),
+        ("other keys, to the first text, p50", "token_p50_ms", ".0f"),
+        ("other keys, to the first text, p95", "token_p95_ms", ".0f"),
+        ("the same, nothing of it in a cache, p50", "cold_token_p50_ms", ".0f"),
+        ("until the engine stops, p95", "stop_p95_ms", ".0f"),
+        ("answers without a pass", "cached_share", ".0%"),
+        ("passes per accepted character", "passes_per_accepted_char", ".2f"),
+        ("tokens read per accepted character", "computed_per_accepted_char", ".1f"),
     )
+    for title, name, form in lines:
+        table.add_row(title, *(format(row[name], form) for row in rows))
+    table.caption = "from key, of requests that were answered"
     return table
 
 

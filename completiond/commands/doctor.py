@@ -140,8 +140,8 @@ def _engine(config: Config, paths: Paths) -> Iterator[Finding]:
         return
     yield _memory(completer)
     yield _device(completer)
-    for choice, error in completer.refused_drafters.items():
-        yield Finding(f"drafter {choice}", False, error.message, error.advice)
+    for choice, why in completer.refused_drafters.items():
+        yield Finding(f"drafter {choice}", False, why.message, why.advice)
     yield from _attempt("lossless", lambda: _exactness(completer))
     yield from _attempt("fill in the middle", lambda: _fill(completer))
 

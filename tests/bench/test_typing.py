@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from completiond.bench.typing import CACHES_OFF, run_typing, typing_table
 from completiond.bench.typist import Piece
@@ -38,7 +40,10 @@ async def test_what_is_typed_and_taken_is_the_text(tmp_path: Path) -> None:
     assert figures.keys >= figures.typed_chars > 0
     assert len(figures.answers_ms) + len(figures.first_ms) <= figures.keys
     assert figures.counters["requests"] == figures.keys
-    assert typing_table([figures]).row_count == 1
+    shown = io.StringIO()
+    Console(width=80, file=shown).print(typing_table([figures] * 3))
+    assert "to the answer, ms, p95" in shown.getvalue()
+    assert "\N{HORIZONTAL ELLIPSIS}" not in shown.getvalue(), "it fits into a terminal"
 
 
 async def test_with_caches_off_nothing_is_served_from_them(tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def test_without_a_head_it_is_said_how_to_get_one(name: DrafterChoice, word: str
 )
 def test_one_that_cannot_be_had_at_the_start_is_told_and_costs_no_answer(
     choice: DrafterChoice,
-    settings: dict[str, str],
+    settings: dict[str, Any],
     why: str,
     model: LoadedModel,
     tmp_path: Path,
