@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from completiond.config.permission import Repository
-from completiond.config.problem import shown
+from completiond.config.problem import shown, told_together
 from completiond.config.setting import Setting, Value
 from completiond.config.value import checked
 
@@ -64,10 +64,14 @@ def narrowed(setting: Setting, users: Value, repositorys: Value) -> Value:
 def _check_patterns(patterns: tuple[str, ...]) -> None:
     from completiond.exclude.ignore_rule import Rule  # late: few have any
 
+    wrong = []
     for pattern in patterns:
         if pattern.removeprefix("!").startswith("~"):
-            raise ValueError(f"exclude.globs: {pattern!r} names no file in the repository")
+            wrong.append(f"{pattern!r} names no file in the repository")
+            continue
         try:
             Rule.parse(pattern)
         except ValueError as error:
-            raise ValueError(f"exclude.globs: {pattern!r}: {error}") from None
+            wrong.append(f"{pattern!r}: {error}")
+    if wrong:
+        raise ValueError(f"exclude.globs: {told_together(wrong)}")
