@@ -18,7 +18,7 @@ def status_table(values: dict[str, Any]) -> Table:
     if phase == "loading":
         phase = f"loading, {100 * values['progress']:.0f} %"
     rows = {
-        "state": f"{phase} ({values['detail']})" if values["detail"] else phase,
+        "state": f"{phase} ({values['detail']})" if values["detail"] not in ("", values["phase"]) else phase,
         "model": values["model"],
         "runs on": " ".join(part for part in (values["device"], values["dtype"]) if part),
         "fill in the middle": values["fim"],

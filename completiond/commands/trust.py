@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from completiond.commands.errors import reports_errors
+from completiond.commands.settings import warn_of
+from completiond.config.layer import layer_of_file
 from completiond.config.permission import Repository
-from completiond.config.problem import Origin, shown_path
+from completiond.config.problem import Origin, shown, shown_path
 from completiond.config.repository_file import MAX_FILE_BYTES
-from completiond.config.repository_rules import REPOSITORY_FILE
+from completiond.config.repository_rules import REPOSITORY_FILE, allowed_trusted
 from completiond.config.setting import all_settings
 from completiond.config.toml_file import read_toml
 from completiond.config.trust import TrustStore, digest_of
@@ -44,7 +44,10 @@ def trust(
             note = "" if content and digest_of(content) == digest else "  (changed or gone since: not trusted)"
             typer.echo(f"{shown_path(known)}{note}")
         return
-    real = str((folder or Path.cwd()).resolve())
+    folder = folder or Path.cwd()
+    if folder.name == REPOSITORY_FILE and not folder.is_dir():  # the file is named, which may be gone or a link
+        folder = folder.parent
+    real = str(folder.resolve())
     if revoke:
         if not store.revoke(real):
             raise UsageError(f"{shown_path(real)} is not trusted.", "`completiond trust --list` shows what is.")
@@ -53,13 +56,19 @@ def trust(
     path = Path(real, REPOSITORY_FILE)
     file = read_toml(path, Origin("repository", str(path)), MAX_FILE_BYTES, follow_symlinks=False)
     if file.problem is not None:
-        raise ConfigError(str(file.problem), "Correct it first.")
+        raise ConfigError(f"{file.problem}.", "Correct it first.")
     if not file.content:
         raise UsageError(f"There is no settings file {shown_path(path)}.", "Name the folder that has one.")
     store.trust(real, file.content)
-    typer.echo(f"{shown_path(path)} is trusted as it is now:")
-    for setting in all_settings().values():
-        section = file.values.get(setting.section)
-        if setting.repository is Repository.TRUSTED and isinstance(section, Mapping) and setting.key in section:
-            typer.echo(f"  {setting} = {json.dumps(section[setting.key], default=str)}")  # all of it, in ASCII
-    typer.echo("  All else in it narrows what you set, or is ignored: see `completiond config show --origin`.")
+    layer = layer_of_file(file, allowed_trusted)
+    opened = [
+        f"  {setting} = {shown(layer.values[name][0], cut=False)}"
+        for name, setting in all_settings().items()
+        if setting.repository is Repository.TRUSTED and name in layer.values
+    ]
+    opens = ":" if opened else ", though nothing that counts in it needs trust."
+    typer.echo("\n".join((f"{shown_path(path)} is trusted as it is now{opens}", *opened)))
+    what = "All else" if opened else "All"
+    typer.echo(f"  {what} in it narrows what you set, or is ignored: see `completiond config show --origin`.")
+    for problem in layer.problems:
+        warn_of(problem)

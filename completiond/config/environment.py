@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 
-from completiond.config.language_names import doubt_about
+from completiond.config.doubt import doubt_about
 from completiond.config.layer import Layer
 from completiond.config.problem import Origin, Problem
 from completiond.config.setting import all_settings
@@ -36,7 +36,8 @@ def layer_of_environment(environment: Mapping[str, str]) -> Layer:
                 if doubt := doubt_about(setting, values[setting.name][0]):
                     problems.append(Problem(origin, doubt, is_doubt=True))
         elif variable not in _OTHERS:
-            near = get_close_matches(variable, variables, 1)
-            hint = f" Did you mean {near[0]}?" if near else ""
+            names = [name.removeprefix(ENVIRONMENT_PREFIX) for name in variables]  # all would be alike by the prefix
+            near = get_close_matches(variable.removeprefix(ENVIRONMENT_PREFIX), names, 1)
+            hint = f" Did you mean {ENVIRONMENT_PREFIX}{near[0]}?" if near else ""
             problems.append(Problem(origin, f"is not a setting.{hint}"))
     return Layer(values, tuple(problems))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Final
 
 from completiond.config.problem import shown
-from completiond.config.setting import Setting, Value
 
-__all__ = ["KNOWN_LANGUAGES", "doubt_about"]
+__all__ = ["KNOWN_LANGUAGES", "SHORT_NAMES", "doubtful_languages"]
 
 KNOWN_LANGUAGES: Final = frozenset((
     "abap", "abc", "actionscript", "ada", "agda", "al", "ansible", "apex", "applescript", "arduino", "asciidoc",
@@ -29,8 +29,8 @@ KNOWN_LANGUAGES: Final = frozenset((
     "hive", "hjson", "hlsl", "hocon", "home-assistant", "hoon", "html", "html-eex", "htmlangular", "htmldjango",
     "http", "hurl", "hy", "hyprlang", "idl", "idris", "idris2", "ignore", "inform7", "ini", "ink", "io", "isabelle",
     "j", "jade", "janet", "jasmin", "java", "java-properties", "javascript", "javascript.jsx", "javascriptreact",
-    "jinja", "jinja-html", "jinja2", "jproperties", "jq", "js", "json", "json5", "jsonc", "jsonl", "jsonnet", "jsp",
-    "jsx", "julia", "julialang", "juliamarkdown", "just", "kcl", "kconfig", "kdl", "kivy", "koka", "kotlin", "kql",
+    "jinja", "jinja-html", "jinja2", "jproperties", "jq", "json", "json5", "jsonc", "jsonl", "jsonnet", "jsp",
+    "julia", "julialang", "juliamarkdown", "just", "kcl", "kconfig", "kdl", "kivy", "koka", "kotlin", "kql",
     "kusto", "latex", "lean", "lean3", "lean4", "ledger", "less", "lex", "lhaskell", "linkerscript", "liquid",
     "lisp", "literate-coffeescript", "livescript", "llvm", "log", "logtalk", "lua", "luau", "m4", "magik", "mail",
     "make", "makefile", "man", "mariadb", "markdown", "markdown.mdx", "mason", "mathematica", "matlab", "maxima",
@@ -50,13 +50,25 @@ KNOWN_LANGUAGES: Final = frozenset((
     "solidity", "soy", "sparql", "spec", "sql", "sqlite", "ssh_config", "sshconfig", "stan", "starlark", "stata",
     "stylus", "sugarss", "surql", "svelte", "svg", "swift", "systemd", "systemverilog", "sysverilog", "tablegen",
     "tads", "tailwindcss", "tap", "tcl", "tera", "terraform", "terraform-vars", "test", "tex", "texinfo", "text",
-    "textile", "thrift", "tlaplus", "tmux", "todotxt", "toml", "tpl", "tsql", "tsx", "ttl", "turtle", "twig",
+    "textile", "thrift", "tlaplus", "tmux", "todotxt", "toml", "tpl", "tsql", "ttl", "turtle", "twig",
     "typescript", "typescript.tsx", "typescriptreact", "typespec", "typst", "unison", "v", "vala", "vb", "vba",
     "vbnet", "vbs", "vcl", "velocity", "verilog", "vhd", "vhdl", "vhs", "vim", "viml", "vlang", "vue", "vue-html",
     "wasm", "wast", "wat", "wgsl", "wit", "wolfram", "xhtml", "xml", "xonsh", "xquery", "xs", "xsd", "xsl", "xslt",
     "xtend", "yacc", "yaml", "yaml.docker-compose", "yang", "yara", "yuck", "zig", "zir", "zsh",
 ))  # fmt: skip
 """Of LSP's own list, of VS Code and its extensions, and of Vim's file types. Nobody has a list of all."""
+
+SHORT_NAMES: Final = MappingProxyType({
+    "c#": "csharp/cs", "c++": "cpp", "cc": "cpp", "clj": "clojure", "cxx": "cpp", "docker": "dockerfile",
+    "dotnet": "csharp/cs", "erl": "erlang", "ex": "elixir", "exs": "elixir", "f#": "fsharp", "f90": "fortran",
+    "golang": "go", "h": "c/cpp", "hpp": "cpp", "hs": "haskell", "htm": "html", "html5": "html", "jl": "julia",
+    "js": "javascript", "jsx": "javascriptreact", "kt": "kotlin", "kts": "kotlin", "md": "markdown",
+    "mjs": "javascript", "ml": "ocaml", "objectivec": "objective-c/objc", "objective-c++": "objective-cpp/objcpp",
+    "pl": "perl", "pwsh": "powershell/ps1", "py": "python", "rb": "ruby", "rs": "rust",
+    "shell": "shellscript/sh", "tf": "terraform", "ts": "typescript", "tsx": "typescriptreact",
+    "txt": "plaintext/text", "yml": "yaml",
+})  # fmt: skip
+"""What people and file endings call a language, and no editor does; where editors differ, VS Code's name/Vim's."""
 
 MIN_LIKENESS: Final = 0.8
 """Two letters that change places in a word of five are as much."""
@@ -65,13 +77,12 @@ MAX_LOOKED_UP: Final = 20
 MAX_NAME_CHARS: Final = 40
 
 
-def doubt_about(setting: Setting, value: Value) -> str:
-    """A sentence where ``value`` has names that are probably misspelled, though none is sure to be; else empty."""
-    if setting.name != ("completion", "disabled_languages") or not isinstance(value, tuple):
-        return ""
-    unknown = [name for name in value if name.lower() not in KNOWN_LANGUAGES and len(name) <= MAX_NAME_CHARS]
+def doubtful_languages(names: tuple[str, ...]) -> str:
+    """Those of ``names`` that are probably misspelled, each with what was meant; empty if there are none."""
+    unknown = [name for name in names if name.lower() not in KNOWN_LANGUAGES and len(name) <= MAX_NAME_CHARS]
     likely = []
     for name in unknown[:MAX_LOOKED_UP]:
-        if near := get_close_matches(name.lower(), KNOWN_LANGUAGES, 1, MIN_LIKENESS):
+        near = [SHORT_NAMES[name.lower()]] if name.lower() in SHORT_NAMES else []
+        if near := near or get_close_matches(name.lower(), KNOWN_LANGUAGES, 1, MIN_LIKENESS):
             likely.append(f"{shown(name)} ({near[0]}?)")
-    return f"{setting} may have misspelled {', '.join(likely)}. It counts as it is." if likely else ""
+    return ", ".join(likely)

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
 
-from completiond.config.language_names import doubt_about
+from completiond.config.doubt import doubt_about
 from completiond.config.problem import Origin, Problem
 from completiond.config.setting import Name, Setting, Value, all_settings
 from completiond.config.toml_file import TomlFile

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-__all__ = ["Origin", "Problem", "shown", "shown_path"]
+__all__ = ["Origin", "Problem", "shown", "shown_path", "told_together"]
 
 MAX_SHOWN_CHARS = 60
+MAX_TOLD = 3
+"""Members of one list that are wrong."""
 
 Layer = Literal["default", "file", "editor", "environment", "option", "repository"]
 """What can set a value, the weakest first; a repository stands beside the order, since it only narrows."""
@@ -61,6 +64,13 @@ def shown(value: Any, cut: bool = True) -> str:
     except (ValueError, TypeError, RecursionError):  # a number of thousands of digits, a table inside a table inside ..
         text = type(value).__name__
     return text if len(text) <= MAX_SHOWN_CHARS or not cut else text[:MAX_SHOWN_CHARS] + "…"
+
+
+def told_together(wrong: Sequence[str]) -> str:
+    """What is wrong with the members of one list, as sentences in one line, without the last period."""
+    told = [text.rstrip(".") for text in wrong[:MAX_TOLD]]
+    more = len(wrong) - len(told)
+    return ". ".join([*told, f"And {more} more"] if more else told)
 
 
 def shown_path(path: str | Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from completiond.config.permission import Repository
-from completiond.config.problem import shown
+from completiond.config.problem import shown, told_together
 from completiond.config.setting import Setting, Value
 from completiond.config.value import checked
 
@@ -33,17 +33,14 @@ def allowed_trusted(setting: Setting, value: Any) -> Value:
     rule = setting.repository
     if rule is Repository.NEVER:
         raise ValueError(f"{setting} cannot be set by a repository, and is ignored")
-    found = checked(setting, value)
+    found = (_checked_patterns if setting.name == ("exclude", "globs") else checked)(setting, value)
     if rule is Repository.LIMIT and isinstance(found, int) and found < least_in_repository(setting):
         raise ValueError(f"{setting} must be {setting.allowed(1)} in a repository (found {shown(value)})")
     if rule in (Repository.OFF, Repository.ON) and found is not (rule is Repository.ON):
         only = "true" if rule is Repository.ON else "false"
         raise ValueError(f"{setting} can only be set to {only} by a repository (found {shown(value)})")
-    if isinstance(found, tuple):
-        if len(found) > MAX_MEMBERS:
-            raise ValueError(f"{setting} may have {MAX_MEMBERS} members in a repository (found {len(found)})")
-        if setting.name == ("exclude", "globs"):
-            _check_patterns(found)
+    if isinstance(found, tuple) and len(found) > MAX_MEMBERS:
+        raise ValueError(f"{setting} may have {MAX_MEMBERS} members in a repository (found {len(found)})")
     return found
 
 
@@ -61,13 +58,14 @@ def narrowed(setting: Setting, users: Value, repositorys: Value) -> Value:
     return users
 
 
-def _check_patterns(patterns: tuple[str, ...]) -> None:
-    from completiond.exclude.ignore_rule import Rule  # late: few have any
-
-    for pattern in patterns:
-        if pattern.removeprefix("!").startswith("~"):
-            raise ValueError(f"exclude.globs: {pattern!r} names no file in the repository")
-        try:
-            Rule.parse(pattern)
-        except ValueError as error:
-            raise ValueError(f"exclude.globs: {pattern!r}: {error}") from None
+def _checked_patterns(setting: Setting, value: Any) -> Value:
+    members = value if isinstance(value, list | tuple) else ()
+    homes = [one for one in members if isinstance(one, str) and one.removeprefix("!").startswith("~")]
+    wrong = [f"{pattern!r} names no file in the repository" for pattern in homes]
+    try:
+        found = checked(setting, value)
+    except ValueError as error:
+        raise ValueError(told_together([str(error), *wrong])) from None
+    if wrong:
+        raise ValueError(f"{setting}: {told_together(wrong)}")
+    return found

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from completiond.config.http_address import HttpAddress
 from completiond.config.permission import Reload, Repository
+from completiond.config.problem import told_together
 from completiond.errors import UsageError
 from completiond.spec.drafter_names import DrafterChoice
 
@@ -41,10 +42,14 @@ def _can_match(patterns: tuple[str, ...]) -> tuple[str, ...]:
     if patterns:
         from completiond.exclude.exclusions import Exclusions  # late: few have any
 
-        try:
-            Exclusions(patterns)
-        except UsageError as error:
-            raise ValueError(str(error)) from None
+        wrong = []
+        for pattern in patterns:
+            try:
+                Exclusions([pattern])
+            except UsageError as error:
+                wrong.append(str(error))
+        if wrong:
+            raise ValueError(told_together(wrong))
     return patterns
 
 
@@ -58,13 +63,17 @@ def _is_inside(patterns: tuple[str, ...]) -> tuple[str, ...]:
     if patterns:
         from completiond.exclude.ignore_rule import Rule  # late: few have any
 
+        wrong = []
         for pattern in patterns:
             try:
                 rule = Rule.parse(pattern)
             except ValueError as error:
-                raise ValueError(f"{pattern!r}: {error}") from None
+                wrong.append(f"{pattern!r}: {error}")
+                continue
             if rule is None or not rule.excludes or pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
-                raise ValueError(f"{pattern!r} names no files in the editor's folders; write it as 'src/**/*.py'")
+                wrong.append(f"{pattern!r} names no files in the editor's folders; write it as 'src/**/*.py'")
+        if wrong:
+            raise ValueError(told_together(wrong))
     return patterns
 
 

@@ -152,7 +152,26 @@ def test_what_is_no_settings_file_is_not_trusted(run: Run, repo: Path, tmp_path:
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "is not TOML" in done.stderr or "is a symbolic link" in done.stderr
+    assert done.stderr.endswith("; nothing of the file is used. Correct it first.\n")
     assert run("trust", "--list").stdout == ""
+
+
+def test_trust_prints_what_will_count_and_tells_the_rest(run: Run, repo: Path) -> None:
+    file = repo / ".completiond.toml"
+    file.write_text("[spec]\nworkspace = ['**/*.py', '/../../etc/*']\n[completion]\ndeadline_ms = 900\n")
+    done = run("trust", ".completiond.toml")
+    assert done.returncode == 0
+    first, opened, rest = done.stdout.splitlines()
+    assert (first, opened) == (f"{file} is trusted as it is now:", "  completion.deadline_ms = 900")
+    assert rest.startswith("  All else in it narrows what you set")
+    assert done.stderr.startswith(f"completiond: {file}:2: spec.workspace: '/../../etc/*' names no files")
+
+    file.write_text("[completion]\nmax_tokens = 9\n")
+    first, rest = run("trust").stdout.splitlines()
+    assert first == f"{file} is trusted as it is now, though nothing that counts in it needs trust."
+    assert rest.startswith("  All in it narrows what you set")
+    file.unlink()
+    assert run("trust", "--revoke", file).stdout == f"{repo} is trusted no more.\n"
 
 
 def test_wrong_settings_are_told_by_any_command_that_reads_them_and_it_goes_on(run: Run, config_file: Path) -> None:

@@ -41,6 +41,11 @@ def test_each_thing_has_its_row() -> None:
     assert "http" not in rows(http=None)
 
 
+def test_the_state_s_detail_stands_there_when_it_says_more() -> None:
+    assert rows(detail="ready")["state"] == "ready"
+    assert rows(detail="short of memory")["state"] == "ready (short of memory)"
+
+
 def test_the_dictionary_and_what_is_excluded_from_it() -> None:
     assert rows()["dictionary"] == "12 documents, 34567 tokens, 2.1 MB"
     state = {**STATUS["dictionary"], "excluded_documents": 3}

@@ -304,6 +304,14 @@ def test_a_pattern_that_is_none_is_told(repo: Folder, pattern: str) -> None:
     assert repr(pattern) in repo.said[0]
 
 
+def test_all_wrong_patterns_are_told_at_once(repo: Folder) -> None:
+    repo.write("[exclude]\nglobs = ['~/x', '[a', '*.ok', '!~/y']\n")
+    repo.look(repo.settings())
+    (said,) = repo.said
+    assert said.startswith(".completiond.toml:2: exclude.globs: Exclusion '[a': ")
+    assert said.endswith(". '~/x' names no file in the repository. '!~/y' names no file in the repository.")
+
+
 # No file whatever
 
 VALUES = st.one_of(

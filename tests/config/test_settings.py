@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from completiond.complete.language import _BY_ENDING
-from completiond.config.language_names import KNOWN_LANGUAGES
+from completiond.config.language_names import KNOWN_LANGUAGES, SHORT_NAMES
 from completiond.config.permission import Reload
 from completiond.config.setting import all_settings
 from completiond.config.settings import Settings
@@ -135,6 +135,55 @@ def test_a_language_that_is_probably_misspelled_is_told_once_and_counts(by: str,
 
 def test_every_language_that_we_name_ourselves_is_known() -> None:
     assert {*_BY_ENDING.values()} <= KNOWN_LANGUAGES
+    assert {name for names in SHORT_NAMES.values() for name in names.split("/")} <= KNOWN_LANGUAGES
+    assert not KNOWN_LANGUAGES & {*SHORT_NAMES}, "an editor gives it"
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("js", "javascript"), ("ts", "typescript"), ("tsx", "typescriptreact"), ("py", "python"), ("golang", "go"),
+     ("C++", "cpp"), ("C#", "csharp/cs"), ("yml", "yaml"), ("Docker", "dockerfile"), ("rs", "rust")],
+)  # fmt: skip
+def test_what_no_editor_calls_a_language_is_told_with_what_was_meant(process: Process, name: str, meant: str) -> None:
+    process.write(f"[completion]\ndisabled_languages = ['{name}', 'cs', 'sh', 'bash', 'tex', 'objc']\n")
+    assert name in process.settings.config.completion.disabled_languages
+    (said,) = process.said
+    assert said.endswith(f'disabled_languages may have misspelled "{name}" ({meant}?). It counts as it is.')
+
+
+@pytest.mark.parametrize("by", ["file", "repository"])
+@pytest.mark.parametrize(
+    ("globs", "said"),
+    [
+        (["!.env"], '"!.env" takes nothing back, since no pattern before it in the list excludes anything.'),
+        (["!a", "*", "!b"], '"!a" takes nothing back, since no pattern before it in the list excludes anything.'),
+        (["*", "!.env", "!x.py"], '"!.env" takes nothing back, since what looks like a secret is always left out.'),
+        (["*.sql", "!schema.sql", "~$doc.txt"], ""),
+    ],
+)
+def test_a_pattern_that_takes_nothing_back_is_told_and_stays(
+    tmp_path: Path, by: str, globs: list[str], said: str
+) -> None:
+    process = Process(tmp_path)
+    if by == "repository":
+        if globs[-1].startswith("~"):
+            globs = globs[:-1]
+        (tmp_path / ".completiond.toml").write_text(f"[exclude]\nglobs = {globs}\n")
+        process.settings.of_file("editor", str(tmp_path / "a.py"))
+    else:
+        process.write(f"[exclude]\nglobs = {globs}\n")
+        assert process.settings.config.exclude.globs == tuple(globs)
+    assert [one.partition("exclude.globs: ")[2] for one in process.said] == [said] * bool(said)
+    assert all(problem.is_doubt for problem in process.settings.problems())
+
+
+def test_only_the_home_of_somebody_unknown_is_doubted(process: Process) -> None:
+    process.write("[exclude]\nglobs = ['~/x', '~/', '~nobody-of-this-name/x', '!~/x/y']\n")
+    assert len(process.settings.config.exclude.globs) == 4
+    (said,) = process.said
+    assert said.endswith(
+        'globs: "~nobody-of-this-name/x" is no folder of a user known here; write the path from /, or ~/ for your own.'
+    )
 
 
 @pytest.mark.parametrize("content", [b"[completion", b"\xff", b"#" * 2_000_000])

@@ -115,6 +115,19 @@ def test_a_pattern_that_cannot_match_is_named_with_its_place(file: Path, pattern
     assert config.exclude.globs == ()
 
 
+@pytest.mark.parametrize("name", ["exclude.globs", "spec.workspace"])
+@pytest.mark.parametrize(("patterns", "more"), [(["", "/"], ""), (["", "[", "/", "!", "a/../b"], " And 2 more.")])
+def test_all_wrong_patterns_of_a_list_are_told(file: Path, name: str, patterns: list[str], more: str) -> None:
+    section, _, key = name.partition(".")
+    file.write_text(f"[{section}]\n{key} = {['*.ok', *patterns]}\n")
+    _, (said,) = load(file)
+    assert said.startswith(f"config.toml:2: {name}: ")
+    assert all(repr(pattern) in said for pattern in patterns[:3])
+    assert not any(repr(pattern) in said for pattern in ["*.ok", *patterns[3:]])
+    assert said.endswith(more or ".")
+    assert ".." not in said
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -172,7 +185,6 @@ def test_names_that_would_move_the_cursor_are_escaped(file: Path) -> None:
     ("variable", "value", "said"),
     [
         ("COMPLETIOND_MODEL_NMAE", "x", "COMPLETIOND_MODEL_NMAE is not a setting. Did you mean COMPLETIOND_MODEL_NAME"),
-        ("COMPLETIOND_ZZZ", "x", "COMPLETIOND_ZZZ is not a setting."),
         (
             "COMPLETIOND_COMPLETION_MAX_TOKENS", "many",
             "COMPLETIOND_COMPLETION_MAX_TOKENS: completion.max_tokens must be a whole number from 1 to 4096",
@@ -191,6 +203,11 @@ def test_a_mistake_in_the_environment_is_told_with_its_variable(
     config, (one,) = load(file, {variable: value})
     assert one.startswith(said)
     assert config == Config.model_validate({"completion": {"max_tokens": 7}})
+
+
+@pytest.mark.parametrize("variable", ["FOO", "ZZZ", "DEBUG", "TOKEN_X"])
+def test_nothing_far_fetched_is_proposed_for_a_variable(file: Path, variable: str) -> None:
+    assert load(file, {f"COMPLETIOND_{variable}": "1"})[1] == [f"COMPLETIOND_{variable} is not a setting."]
 
 
 @pytest.mark.parametrize("setting", all_settings().values(), ids=str)
