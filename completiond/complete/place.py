@@ -27,6 +27,8 @@ class Place:
     """The cursor's line from the cursor, without its end and trailing blanks."""
     above: str
     """The last non-blank line above the cursor's line, trailing blanks removed."""
+    before: str
+    """The lines above the cursor's line, so many as the rules look at."""
     next_lines: tuple[str, ...]
     """The first non-blank lines after the cursor's line, a few at most, trailing blanks removed."""
     enclosing: tuple[str, ...]
@@ -51,6 +53,7 @@ class Place:
             left=left,
             right=right.rstrip(),
             above=above,
+            before="\n".join(near),
             next_lines=following,
             enclosing=_enclosing(near),
             indent_unit=indent_unit([*near, left, *below[:MAX_CHARS].split("\n")]),

@@ -4,7 +4,8 @@ In the middle of a line an answer is one line: it ends (``suffix``) where it wri
 cursor, or (``line``) at its line's end. At the end of a line or on a blank one, rules are looked at line by line:
 
 ``suffix``  the answer comes to the text below the cursor, word for word or nearly (below.py): all before was missing;
-``line``    its first line is all that is missing, because the block it belongs to, or opens, goes on below the cursor;
+``line``    its first line is all that is missing, because the block it belongs to, or opens, goes on below the cursor,
+            or because it closes a bracket that nothing has opened (surplus.py);
 ``block``   a line lies outside the block the cursor is in;
 ``repeat``  the line above or the same line over and over.
 
@@ -24,6 +25,7 @@ from completiond.complete.block import check_block, without_bare_head
 from completiond.complete.gap import check_gap, says_again, whole_items
 from completiond.complete.layout import OPENERS
 from completiond.complete.place import Place
+from completiond.complete.surplus import surplus_end
 from completiond.complete.verdict import Verdict
 
 __all__ = ["check", "finish"]
@@ -34,7 +36,12 @@ CUT_SHORT: Final = frozenset({"length", "time"})
 
 def check(text: str, place: Place) -> Verdict:
     """Judge the answer so far."""
-    return check_gap(text, place) if place.single_line else check_block(text, place)
+    if place.single_line:
+        return check_gap(text, place)
+    if (end := surplus_end(text.partition("\n")[0], place)) is None:
+        return check_block(text, place)
+    verdict = check_block(text[:end] + "\n", place)
+    return Verdict(end, "line", 0) if verdict.end is None else verdict
 
 
 def finish(text: str, place: Place, reason: str) -> str:

@@ -228,6 +228,19 @@ BRACES = [
         "block",
         id="Go labels as far left as their switch",
     ),
+    pytest.param(
+        "\tswitch x {\n\tcase 1:\n\t\t§\n\tdefault:\n\t\treturn 2\n\t}\n",
+        "return 1\n\t}\n\treturn 3\n}\n",
+        "return 1",
+        "block",
+        id="Go, a switch that has a case below",
+    ),
+    pytest.param(
+        "case 1: {\n\t§\ndefault:\n", "f()\n}\ncase 2:\n", "f()\n}", "block", id="a case with a brace of its own"
+    ),
+    pytest.param(
+        "if (a) {\n  §\nelse {\n  c();\n}\n", "b();\n}\nelse {\n", "b();\n}", "block", id="brace above an else"
+    ),
     pytest.param("switch x {§", "\ncatch()\n", "", "block", id="no label"),
     pytest.param(
         "fn area(r: f64) -> f64 {\n    §\n}\n", "PI * r * r\n}\n\n#[test]\n", "PI * r * r", "block", id="Rust"
@@ -281,6 +294,13 @@ MARKUP = [
     pytest.param(
         "<ul>\n  §", "<li>a</li>\n</ul>\n<p>\n", "<li>a</li>\n</ul>", "block", id="HTML, closing tag is missing"
     ),
+    pytest.param(
+        "<ul>\n  <li>a</li>\n  <§\n</ul>\n", "/ul>\n", "", "suffix", id="HTML, the closing tag is the next line"
+    ),
+    pytest.param(
+        "<div>\n  <div>\n    a\n  <§\n</div>\n", "/div>\n", "/div>", "eos", id="HTML, an inner tag of the same name"
+    ),
+    pytest.param("if a\n  §\nelse\n  2\nend\n", "1\nend\n\nx\n", "1", "block", id="Ruby, a branch is below"),
     pytest.param(
         "on:\n  push:\n§\n",
         "jobs:\n  test:\n    runs-on: x\n\nname: y\n",
