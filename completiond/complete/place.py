@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ MAX_CHARS = 4096
 """So far on each side of the cursor the rules look; longer texts are not read again with every key."""
 OPEN_ENDS = (*OPENERS, ">", "=", "\\")
 """Ends of a line after which the next may be deeper; ``>`` ends an HTML tag."""
+
+_JSON = re.compile(r"\s*(?:\{|\[(?=[ \t]*[\n\"{]))\s*[\]\"{\[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,14 @@ class Place:
     def closes_bracket(self) -> bool:
         """Whether ``closes`` is about a bracket."""
         return self.right.lstrip()[:1] in tuple(CLOSERS)
+
+    @property
+    def ends_json(self) -> bool:
+        """Whether the next line closes a bracket of JSON, before which no comma may stand. Only what begins like JSON
+        is taken for it, and only while the rules look as far up as its beginning.
+        """
+        is_end = re.fullmatch(r"\s*[\]}],?", self.next_lines[0] if self.next_lines else "") is not None
+        return is_end and _JSON.match(self.before) is not None
 
     @property
     def indent_below(self) -> int:
