@@ -318,6 +318,15 @@ MARKUP = [
     pytest.param("  - name: §\n    run: y\n", "Test\n    run: z\n", "Test", "line", id="YAML, one value"),
     pytest.param('{\n  "a": 1,\n  §\n}\n', '"b": 2\n}\n', '"b": 2', "block", id="JSON"),
     pytest.param(
+        '{\n  "a": 1,\n  §\n}\n', '"b": 2,\n}\n', '"b": 2', "block", id="JSON, no comma before the last bracket"
+    ),
+    pytest.param(
+        '{\n  "a": [\n    "x",\n    §\n  ],\n  "b": 1\n}\n', '"y",\n  ],\n', '"y"', "block", id="nor in JSON's lists"
+    ),
+    pytest.param('{\n  §\n  "a": 1\n}\n', '"b": 2,\n  "c": 3,\n', '"b": 2,\n  "c": 3,', "eos", id="JSON above a line"),
+    pytest.param('x = {\n  "a": 1,\n  §\n}\n', '"b": 2,\n}\n', '"b": 2,', "block", id="a comma of Python stays"),
+    pytest.param('[project]\nx = [\n  "a",\n  §\n]\n', '"b",\n]\n', '"b",', "block", id="a comma of TOML stays"),
+    pytest.param(
         '  "files": [\n    §\n  ],\n  "x": 1\n',
         '"a",\n    "b"\n  ],\n  "y": 2\n',
         '"a",\n    "b"',
