@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from completiond.complete.indentation import indent_unit
 from completiond.complete.layout import CLOSERS, OPENERS, indent_columns
 
-__all__ = ["Place"]
+__all__ = ["MAX_CHARS", "Place"]
 
 MAX_NEXT_LINES = 4
 MAX_CHARS = 4096

@@ -6,14 +6,16 @@ import re
 from typing import Final
 
 from completiond.complete.layout import CLOSERS, OPENING, without_comment
-from completiond.complete.place import Place
+from completiond.complete.place import MAX_CHARS, Place
 
 __all__ = ["surplus_end"]
 
+QUOTES: Final = "\"'`"
+
 _STRING: Final = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`")
-_ESCAPED: Final = re.compile(r"\\.")
-_NO_CODE: Final = re.compile(r"[\"'`]|(?:^|\s)(?:#|//|--|;|\*)|/\*|<!--|[(=,:\[]\s*/(?!/)")
-"""A string that is not at its end, a comment, or a regular expression as JavaScript writes it."""
+_PART: Final = re.compile(rf"{_STRING.pattern}|\\.|.")
+_NO_CODE: Final = re.compile(r"(?:^|\s)(?:#|//|--|;|\*)|/\*|<!--|[(=,:\[]\s*/(?!/)")
+"""A comment, or a regular expression as JavaScript writes it."""
 
 
 def surplus_end(line: str, place: Place) -> int | None:
@@ -23,32 +25,26 @@ def surplus_end(line: str, place: Place) -> int | None:
     Brackets in strings and comments do not count, and a line without a pair of the same kind before the bracket is not
     taken for code: ``a) first``, or a pattern of a shell's ``case``.
     """
-    if not any(closer in line for closer in CLOSERS):
-        return None
     whole, num_left = place.left + line, len(place.left)
-    closed = ""
-    for index, char in enumerate(whole):
-        if char not in CLOSERS:
-            continue
-        code = _ESCAPED.sub("", _STRING.sub("", whole[:index]))
-        if _NO_CODE.search(code):
+    if len(whole) > MAX_CHARS or not any(closer in line for closer in CLOSERS):
+        return None
+    code, depth, pairs, closed = "", 0, "", ""
+    for match in _PART.finditer(whole):
+        part = match[0]
+        if part in QUOTES:
             return None
-        is_pair, is_open = _counted(code, char)
-        if is_open:
-            continue
-        closed += char
-        if index >= num_left and is_pair and not _are_open_above(closed, place):
-            return index - num_left
+        if part in CLOSERS and depth:
+            depth -= 1
+            pairs += part
+        elif part in CLOSERS:
+            if _NO_CODE.search(code):
+                return None
+            closed += part
+            if match.start() >= num_left and part in pairs and not _are_open_above(closed, place):
+                return match.start() - num_left
+        depth += part in OPENING
+        code += part if len(part) == 1 else ""
     return None
-
-
-def _counted(code: str, closer: str) -> tuple[bool, bool]:
-    """Whether ``code`` has a pair of brackets that ``closer`` ends, and whether it leaves any bracket open."""
-    depth, is_pair = 0, False
-    for char in code:
-        is_pair = is_pair or (char == closer and depth > 0)
-        depth = depth + 1 if char in OPENING else depth - (char in CLOSERS and depth > 0)
-    return is_pair, depth > 0
 
 
 def _are_open_above(closers: str, place: Place) -> bool:
