@@ -9,10 +9,20 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from completiond.complete.layout import closes, indent_columns, is_telling, opens, without_comment
+from completiond.complete.layout import brackets, closes, indent_columns, is_telling, opens, without_comment
 from completiond.complete.place import Place
 
-__all__ = ["CLAUSES", "cannot_precede", "is_clause", "is_misplaced_clause", "is_one_too_many", "repeats_below"]
+__all__ = [
+    "CLAUSES",
+    "cannot_precede",
+    "doubles_tag",
+    "goes_on_with_branch",
+    "is_clause",
+    "is_misplaced_clause",
+    "is_one_too_many",
+    "is_tag_end",
+    "repeats_below",
+]
 
 MIN_LIKENESS = 0.6
 MIN_LIKENESS_OF_TWO = 0.7
@@ -29,6 +39,8 @@ _LEAVES = re.compile(r"\s*(?:return|raise|throw|break|continue)\b(?!.*\s(?:if|un
 _CLAUSE = re.compile(rf"\s*\}}?\s*(?:{'|'.join(CLAUSES)})\b")
 _LAST_CLAUSE = re.compile(r"\s*\}?\s*(?:else(?!\s*if\b)|finally|ensure)\b")
 _HEAD = re.compile(r"\s*(?:if|elif|else|elsif|unless|for|while|try|except|catch|case|when|begin|do)\b")
+_CASE = re.compile(r"\s*(?:case|default|when)\b")
+_TAG_END = re.compile(r"\s*</([\w:.-]*)>$")
 _LABEL = re.compile(r"\s*(?:case\b.*|default\s*|\w+\s*):")
 
 
@@ -80,6 +92,32 @@ def cannot_precede(line: str, place: Place) -> bool:
 def is_clause(line: str) -> bool:
     """Whether ``line`` is a branch of the statement before it."""
     return _CLAUSE.match(line) is not None
+
+
+def goes_on_with_branch(place: Place) -> bool:
+    """Whether the text below is the next branch of a statement that the cursor is in, or its next case, where no
+    bracket has to be closed before it.
+    """
+    below = place.next_lines[0]
+    head = next((head for head in place.enclosing if indent_columns(head) == place.indent_below), "")
+    is_case = _CASE.match(below) is not None and _CASE.match(head) is not None
+    return (is_clause(below) or is_case) and not brackets(without_comment(head))[1]
+
+
+def is_tag_end(line: str) -> bool:
+    """Whether ``line`` is nothing but a closing tag."""
+    return _TAG_END.match(line) is not None
+
+
+def doubles_tag(line: str, place: Place) -> bool:
+    """Whether ``line`` is the closing tag below once more, however deep, and no tag of that name is open as deep as it
+    is.
+    """
+    tag = _TAG_END.match(line.rstrip())
+    if tag is None or not place.next_lines or line.strip() != place.next_lines[0].strip():
+        return False
+    heads = [head.lstrip() for head in place.enclosing if indent_columns(head) == indent_columns(line)]
+    return not any(re.match(rf"<{re.escape(tag[1])}\b", head) and f"</{tag[1]}" not in head for head in heads)
 
 
 def is_one_too_many(line: str, place: Place) -> bool:

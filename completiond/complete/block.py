@@ -10,9 +10,12 @@ from completiond.complete.answer_lines import AnswerLines
 from completiond.complete.below import (
     CLAUSES,
     cannot_precede,
+    doubles_tag,
+    goes_on_with_branch,
     is_clause,
     is_misplaced_clause,
     is_one_too_many,
+    is_tag_end,
     repeats_below,
 )
 from completiond.complete.layout import (
@@ -98,6 +101,8 @@ def _border(answer: AnswerLines, index: int, place: Place) -> _Border | None:
         return _Border(ends[index + 1], "line", index, True)
     if is_misplaced_clause(line, answer.above(index)):
         return _Border(ends[index], "block", index, True)
+    if index == first and done and doubles_tag(line, place):
+        return _Border(ends[index], "suffix", index, True)
     if index > first and done and cannot_precede(line, place):
         return _Border(ends[index], "suffix", index, False)
     if done and opens(line) and place.indent_below > indent_columns(line) >= indent_columns(lines[first]):
@@ -204,7 +209,7 @@ def _floor(first_line: str, place: Place) -> int:
 def _closer_belongs(lines: Sequence[str], index: int, first: int, place: Place) -> bool:
     """Whether a closer on the block's border is the answer's: the text below neither has it nor stays in the block."""
     indent, below = indent_columns(lines[index]), place.indent_below
-    if below > indent or (below == indent and closes(place.next_lines[0])):
+    if below > indent or (below == indent and (closes(place.next_lines[0]) or goes_on_with_branch(place))):
         return False
     return index == first or indent < _floor(lines[first], place)
 
@@ -246,6 +251,8 @@ def _may_be_dropped(line: str, place: Place) -> bool:
     if any(below.startswith(line) for below in place.next_lines[:1]):
         return True
     word = line.strip()
+    if any(below.lstrip().startswith(word) and is_tag_end(below) for below in place.next_lines[:1]):
+        return True
     if any(clause.startswith(word) for clause in CLAUSES) and is_misplaced_clause(
         _with_word(line, "else"), place.above
     ):

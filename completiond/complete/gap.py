@@ -11,6 +11,7 @@ from completiond.complete.verdict import Verdict
 __all__ = ["check_gap", "says_again", "whole_items"]
 
 _WORDS = re.compile(r"\w+(?: \w+)*")
+_ITEMS_BEHIND = re.compile(r"\s*[)\]}](,[^()\[\]{}]*[^()\[\]{}\s])\s*[)\]}]")
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`")
 
 
@@ -22,11 +23,14 @@ def check_gap(text: str, place: Place) -> Verdict:
     if place.closes_bracket and not place.left.strip():
         return Verdict(0, "line", 0)  # nothing is glued to a bracket that stands in its own line
     if place.closes:
+        tail = _behind_closer(place)
         if (end := _where_closed(line, place)) is not None:
-            return Verdict(end, "suffix", 0)
+            return Verdict(len(line[:end].removesuffix(tail)), "suffix", 0)
         if newline:  # what it left open would be closed by what stands to the right for something else
-            return Verdict(len(whole_items(line, place)), "line", 0)
-        return Verdict(None, "", _items_end(line, place))
+            kept = whole_items(line, place)
+            is_said = tail != "" and kept.endswith(tail)
+            return Verdict(len(kept.removesuffix(tail)), "suffix" if is_said else "line", 0)
+        return Verdict(None, "", min(_items_end(line, place), len(line) - _num_begun(line, tail)))
     if not newline:
         return Verdict(None, "", 0)
     if (end := _where_met(line, place.right.strip())) is not None:
@@ -35,6 +39,19 @@ def check_gap(text: str, place: Place) -> Verdict:
     if any(char.isalnum() for char in place.right):
         return Verdict(0, "line", 0)
     return Verdict(len(line.rstrip()) - _num_common_end(line.rstrip(), place.right.rstrip()), "line", 0)
+
+
+def _behind_closer(place: Place) -> str:
+    """What stands right of the cursor between two closing brackets, if that is items: ``, 0`` in ``), 0)``. An answer
+    that ends with it has said it once more.
+    """
+    found = _ITEMS_BEHIND.match(place.right)
+    return found[1] if found else ""
+
+
+def _num_begun(line: str, tail: str) -> int:
+    """Characters at the end of ``line`` that ``tail`` begins with."""
+    return next((size for size in range(min(len(line), len(tail)), 0, -1) if line.endswith(tail[:size])), 0)
 
 
 def _num_common_end(line: str, right: str) -> int:

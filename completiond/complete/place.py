@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from completiond.complete.indentation import indent_unit
 from completiond.complete.layout import CLOSERS, OPENERS, indent_columns
 
-__all__ = ["Place"]
+__all__ = ["MAX_CHARS", "Place"]
 
 MAX_NEXT_LINES = 4
 MAX_CHARS = 4096
 """So far on each side of the cursor the rules look; longer texts are not read again with every key."""
 OPEN_ENDS = (*OPENERS, ">", "=", "\\")
 """Ends of a line after which the next may be deeper; ``>`` ends an HTML tag."""
+
+_JSON = re.compile(r"\s*(?:\{|\[(?=[ \t]*[\n\"{]))\s*[\]\"{\[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,8 @@ class Place:
     """The cursor's line from the cursor, without its end and trailing blanks."""
     above: str
     """The last non-blank line above the cursor's line, trailing blanks removed."""
+    before: str
+    """The lines above the cursor's line, so many as the rules look at."""
     next_lines: tuple[str, ...]
     """The first non-blank lines after the cursor's line, a few at most, trailing blanks removed."""
     enclosing: tuple[str, ...]
@@ -51,6 +56,7 @@ class Place:
             left=left,
             right=right.rstrip(),
             above=above,
+            before="\n".join(near),
             next_lines=following,
             enclosing=_enclosing(near),
             indent_unit=indent_unit([*near, left, *below[:MAX_CHARS].split("\n")]),
@@ -81,6 +87,14 @@ class Place:
     def closes_bracket(self) -> bool:
         """Whether ``closes`` is about a bracket."""
         return self.right.lstrip()[:1] in tuple(CLOSERS)
+
+    @property
+    def ends_json(self) -> bool:
+        """Whether the next line closes a bracket of JSON, before which no comma may stand. Only what begins like JSON
+        is taken for it, and only while the rules look as far up as its beginning.
+        """
+        is_end = re.fullmatch(r"\s*[\]}],?", self.next_lines[0] if self.next_lines else "") is not None
+        return is_end and _JSON.match(self.before) is not None
 
     @property
     def indent_below(self) -> int:

@@ -228,6 +228,19 @@ BRACES = [
         "block",
         id="Go labels as far left as their switch",
     ),
+    pytest.param(
+        "\tswitch x {\n\tcase 1:\n\t\t§\n\tdefault:\n\t\treturn 2\n\t}\n",
+        "return 1\n\t}\n\treturn 3\n}\n",
+        "return 1",
+        "block",
+        id="Go, a switch that has a case below",
+    ),
+    pytest.param(
+        "case 1: {\n\t§\ndefault:\n", "f()\n}\ncase 2:\n", "f()\n}", "block", id="a case with a brace of its own"
+    ),
+    pytest.param(
+        "if (a) {\n  §\nelse {\n  c();\n}\n", "b();\n}\nelse {\n", "b();\n}", "block", id="brace above an else"
+    ),
     pytest.param("switch x {§", "\ncatch()\n", "", "block", id="no label"),
     pytest.param(
         "fn area(r: f64) -> f64 {\n    §\n}\n", "PI * r * r\n}\n\n#[test]\n", "PI * r * r", "block", id="Rust"
@@ -282,6 +295,13 @@ MARKUP = [
         "<ul>\n  §", "<li>a</li>\n</ul>\n<p>\n", "<li>a</li>\n</ul>", "block", id="HTML, closing tag is missing"
     ),
     pytest.param(
+        "<ul>\n  <li>a</li>\n  <§\n</ul>\n", "/ul>\n", "", "suffix", id="HTML, the closing tag is the next line"
+    ),
+    pytest.param(
+        "<div>\n  <div>\n    a\n  <§\n</div>\n", "/div>\n", "/div>", "eos", id="HTML, an inner tag of the same name"
+    ),
+    pytest.param("if a\n  §\nelse\n  2\nend\n", "1\nend\n\nx\n", "1", "block", id="Ruby, a branch is below"),
+    pytest.param(
         "on:\n  push:\n§\n",
         "jobs:\n  test:\n    runs-on: x\n\nname: y\n",
         "jobs:\n  test:\n    runs-on: x",
@@ -297,6 +317,15 @@ MARKUP = [
     ),
     pytest.param("  - name: §\n    run: y\n", "Test\n    run: z\n", "Test", "line", id="YAML, one value"),
     pytest.param('{\n  "a": 1,\n  §\n}\n', '"b": 2\n}\n', '"b": 2', "block", id="JSON"),
+    pytest.param(
+        '{\n  "a": 1,\n  §\n}\n', '"b": 2,\n}\n', '"b": 2', "block", id="JSON, no comma before the last bracket"
+    ),
+    pytest.param(
+        '{\n  "a": [\n    "x",\n    §\n  ],\n  "b": 1\n}\n', '"y",\n  ],\n', '"y"', "block", id="nor in JSON's lists"
+    ),
+    pytest.param('{\n  §\n  "a": 1\n}\n', '"b": 2,\n  "c": 3,\n', '"b": 2,\n  "c": 3,', "eos", id="JSON above a line"),
+    pytest.param('x = {\n  "a": 1,\n  §\n}\n', '"b": 2,\n}\n', '"b": 2,', "block", id="a comma of Python stays"),
+    pytest.param('[project]\nx = [\n  "a",\n  §\n]\n', '"b",\n]\n', '"b",', "block", id="a comma of TOML stays"),
     pytest.param(
         '  "files": [\n    §\n  ],\n  "x": 1\n',
         '"a",\n    "b"\n  ],\n  "y": 2\n',

@@ -46,6 +46,12 @@ from tests.complete.showing import place_of, reason, shown
         ("foo(a, §bcdef)", "x, bcdef) + c\n", "x, "),
         ("while (§x > 0) {", "y && x > 0) {\n", "y && "),
         ('  "§": "^24.1.0",', 'typescript": "^5.1",\n', "typescript"),
+        # The items that stand behind the bracket.
+        ("return max(min(a, §), 0)", "b, 0", "b"),
+        ("return max(min(a, §), 0)", "b, 0)\n", "b"),
+        ("return max(min(a, §), 0, 1)", "b, 0, 1\n", "b"),
+        ("return max(min(a, §), 0, 1)", "b, 0\n", "b, 0"),
+        ("return max(min(a, §), 0)", "10", "10"),
         # A model that ends by itself has filled the gap.
         ("x = §y + z", "a * ", "a * "),
         ("for (const §of seen) {", "item ", "item "),
