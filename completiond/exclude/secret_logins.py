@@ -13,12 +13,12 @@ from completiond.exclude.secret_words import LITERAL, is_label, places
 
 __all__ = ["in_calls", "in_commands"]
 
-_CALL_HINT = re.compile(r"(?<!o)auth|login\(|connect\(|mysqli|getconnection\(|pdo\(")
+_CALL_HINTS = ("auth", "login(", "connect(", "mysqli(", "getconnection(", "pdo(")
 _QUOTED = r"""[A-Za-z]{0,2}(?:"[^"\r\n\\]{0,128}"|'[^'\r\n\\]{0,128}')"""
 _CALL = re.compile(
     rf"""
-    (?i: (?P<sure> auth["'\]]{{0,2}}[ ]?[=:][ ]?\( | auth\( | login\( ) | auth["'\]]{{0,2}}[ ]?(?:=>|[=:])[ ]?\[
-      | (?:connect|mysqli(?:_connect)?|getconnection|pdo)\(\s{{0,40}}(?:{_QUOTED}|[\w.$]{{1,64}})\s{{0,4}}, )
+    (?i: (?: (?<!o)auth(?:["'\]]{{0,2}}[ ]?(?:=>|[=:])[ ]?)? | login) (?: (?P<sure>\() | \[ )
+      | (?:connect|mysqli|getconnection|pdo)\(\s{{0,40}}(?:{_QUOTED}|[\w.$]{{1,64}})\s{{0,4}}, )
     \s{{0,40}} (?:(?P<user>{_QUOTED})|[A-Za-z_$][\w.]{{0,63}}) \s{{0,4}},\s{{0,40}} [A-Za-z@$]{{0,2}} {LITERAL}
     """,
     re.VERBOSE | re.MULTILINE,
@@ -46,10 +46,10 @@ _MAX_COMMAND_CHARS = 400
 
 
 def in_calls(text: str, lowered: str) -> Iterator[SecretSpan]:
-    """Those in ``text``, in order; ``lowered`` is the text in small letters. Where the call or the user could be
+    """Those in ``text``, in any order; ``lowered`` is the text in small letters. Where the call or the user could be
     anything, the password has to look like one.
     """
-    for place in places(_CALL_HINT, text, lowered):
+    for place in places(_CALL_HINTS, text, lowered):
         found = _CALL.match(text, place)
         if found is None or found.lastgroup is None:
             continue

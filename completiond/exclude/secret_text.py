@@ -21,14 +21,11 @@ from completiond.exclude.secret_logins import in_calls, in_commands
 from completiond.exclude.secret_shapes import with_shape
 from completiond.exclude.secret_span import SecretSpan
 from completiond.exclude.secret_transport import in_headers, in_urls
-from completiond.exclude.secret_words import passwords
+from completiond.exclude.secret_words import HINTS, passwords
 
 __all__ = ["find_secrets", "secret_lines"]
 
-_WORDS = ("pass", "pwd", "kennwort", "contrase", "senha", "wachtwoord", "haslo", "has\u0142o", "parola")
-_PASSWORDS = (*_WORDS, "pin", "otp")
-_KEYWORDS = (*_WORDS, "secret", "token", "key", "credential")
-_LOGINS = ("auth", "login(", "connect(", "mysqli", "getconnection(", "pdo(")
+_KEYWORDS = (*HINTS, "secret", "token", "key", "credential")
 
 
 def find_secrets(text: str) -> list[SecretSpan]:
@@ -41,12 +38,10 @@ def find_secrets(text: str) -> list[SecretSpan]:
         spans += in_urls(text)
     if "bearer" in lowered or "authorization" in lowered or "basic " in lowered:
         spans += in_headers(text)
-    if any(keyword in lowered for keyword in _LOGINS):
-        spans += in_calls(text, lowered)
     if "curl" in text or "mysql" in text or "mariadb" in text:
         spans += in_commands(text)
-    if any(keyword in lowered for keyword in _PASSWORDS):
-        spans += passwords(text, lowered)
+    spans += in_calls(text, lowered)
+    spans += passwords(text, lowered)
     if any(keyword in lowered for keyword in _KEYWORDS):
         spans += assigned(text, lowered)
     return _merged(spans) if spans else []

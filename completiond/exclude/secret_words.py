@@ -7,15 +7,15 @@ it is a label or stands for a value: ``"Enter your password"``, ``"changeme"``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from completiond.exclude.secret_span import SecretSpan
 from completiond.exclude.secret_value import is_placeholder
 
 __all__ = ["HINTS", "LITERAL", "NAME", "is_label", "passwords", "places"]
 
-HINTS = "pass|pwd|kennwort|contrase|senha|wachtwoord|has[l\u0142]o|parola"
-"""A pattern of where names begin in a text in small letters."""
+HINTS = ("pass", "pwd", "kennwort", "contrase", "senha", "wachtwoord", "haslo", "has\u0142o", "parola")
+"""Where names begin in a text in small letters."""
 NAME = (
     "(?i:passw(?:or)?d|passphrase|passwort|passcode|pwd|kennwort|contrase[n\u00f1]a|senha|wachtwoord|has[l\u0142]o|parola"
     "|(?:(?<=de)|(?<=de[ _-]))passe)"
@@ -29,7 +29,6 @@ LITERAL = (
 """A verbose pattern of what is in quotes. Without its closing quote it goes on to the end of its line: it is being
 typed.
 """
-_HINT = re.compile(HINTS + "|pin|otp")
 _NAME = re.compile(NAME + "|(?P<digits>(?<![A-Za-z])(?i:pin|otp)(?![A-Za-z]))")
 _VALUE = re.compile(
     r"""
@@ -42,16 +41,23 @@ _VALUE = re.compile(
 )
 
 
-def places(hint: re.Pattern[str], text: str, lowered: str) -> Iterator[int]:
-    """Where ``hint`` is found in ``text``, in whatever case; ``lowered`` is the text in small letters."""
-    # The other way, for letters whose small form is two, takes a multiple of the time.
-    hints = hint.finditer(lowered) if len(lowered) == len(text) else re.finditer(f"(?i:{hint.pattern})", text)
-    return (found.start() for found in hints)
+def places(hints: Iterable[str], text: str, lowered: str) -> Iterator[int]:
+    """Where one of ``hints`` stands in ``text``, in whatever case, hint by hint; ``lowered`` is the text in small
+    letters.
+    """
+    if len(lowered) != len(text):  # a letter whose small form is two
+        yield from (found.start() for found in re.finditer(f"(?i:{'|'.join(map(re.escape, hints))})", text))
+        return
+    for hint in hints:
+        place = lowered.find(hint)
+        while place >= 0:
+            yield place
+            place = lowered.find(hint, place + 1)
 
 
 def passwords(text: str, lowered: str) -> Iterator[SecretSpan]:
-    """Those in ``text``, in order; ``lowered`` is the text in small letters. A PIN is one of digits."""
-    for place in places(_HINT, text, lowered):
+    """Those in ``text``, in any order; ``lowered`` is the text in small letters. A PIN is one of digits."""
+    for place in places((*HINTS, "pin", "otp"), text, lowered):
         name = _NAME.match(text, place)
         found = _VALUE.match(text, name.end()) if name is not None else None
         if name is None or found is None or found.lastgroup is None:

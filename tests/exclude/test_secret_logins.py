@@ -22,6 +22,7 @@ CALLS = [
     ('requests.get(url, auth=("admin", "{}"))', WORDS),
     ('requests.get(url, auth=HTTPBasicAuth("admin", "{}"))', MIXED),
     ("session.auth = ('admin', '{}')", MIXED),
+    ('$db = mysqli_connect($host, "root", "{}");', MIXED),
     ('auth=HTTPDigestAuth(USER, "{}"),', MIXED),
     ("'auth' => ['admin', '{}'],", MIXED),
     ('req.SetBasicAuth("admin", "{}")', WORDS),
