@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from completiond.exclude.secret_span import SecretKind, SecretSpan
 from completiond.exclude.secret_value import is_placeholder, is_scrambled, looks_random
+from completiond.exclude.secret_words import HINTS, NAME
 
 __all__ = ["assigned"]
 
@@ -15,14 +16,14 @@ MAX_VALUE_CHARS = 256
 """How much of an assigned value is looked at; the span goes on to the value's end."""
 
 _HINT = re.compile(
-    r"pass|pwd|secret|token|credential|api[_-]?key|access[_-]?key|account[_-]?key|auth[_-]?key|encryption[_-]?key"
+    "|".join(HINTS)
+    + r"|secret|token|credential|api[_-]?key|access[_-]?key|account[_-]?key|auth[_-]?key|encryption[_-]?key"
     r"|private[_-]?key|shared[_-]?key|signing[_-]?key|storage[_-]?key|master[_-]?key"
 )
 """Where names begin in a text in small letters: without the flag for them it is found in a fraction of the time."""
 _NAME = re.compile(
-    r"(?i:passw(?:or)?d|passphrase|passwort|passcode|pwd|secret|token|credentials?"
+    rf"(?P<password>{NAME})|(?i:secret|token|credentials?"
     r"|(?:api|access|account|auth|encryption|private|shared|signing|storage|master)[_-]?key)"
-    r"|(?<![A-Za-z])pass(?![A-Za-z])|(?<![A-Z])PASS(?![A-Za-z])|(?<=[a-z0-9_])Pass(?![a-z])"
 )
 _REST = re.compile(r"[\w-]{0,40}+")
 _ABOUT = re.compile(
@@ -72,7 +73,7 @@ def assigned(text: str, lowered: str) -> Iterator[SecretSpan]:
         if rest is None or found is None or found.lastgroup is None or _ABOUT.fullmatch(rest[0]):
             continue
         value, (start, end) = found[found.lastgroup], found.span(found.lastgroup)
-        is_password = name[0][:1] in "pP" and not name[0].endswith(("y", "Y"))
+        is_password = name["password"] is not None
         if found.lastgroup == "bare":
             accepted = _is_bare_secret(text, name.start(), found, is_password)
         else:

@@ -10,7 +10,7 @@ __all__ = ["SecretKind", "SecretSpan"]
 SecretKind = Literal[
     "private_key", "aws_access_key_id", "aws_secret_key", "github_token", "gitlab_token", "slack_token", "stripe_key",
     "google_key", "anthropic_key", "openai_key", "huggingface_token", "npm_token", "pypi_token", "twilio_key",
-    "sendgrid_key", "other_token", "jwt", "url_password", "authorization", "connection_string", "assignment",
+    "sendgrid_key", "other_token", "jwt", "url_password", "authorization", "connection_string", "assignment", "login",
 ]  # fmt: skip
 
 

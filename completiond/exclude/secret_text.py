@@ -1,4 +1,5 @@
-"""Passwords, tokens and keys in a text: by the shapes that services give theirs, and by the names they are assigned to.
+"""Passwords, tokens and keys in a text: by the shapes that services give theirs, by the names they are assigned to, and
+behind the names of users.
 
 A miss leaks a secret, a false alarm costs a completion; so a value counts when it looks random or mixes kinds of
 characters, and not when it looks like words, a placeholder, a name or a call; but in quotes behind a password's own
@@ -16,14 +17,15 @@ from itertools import accumulate
 
 from completiond.exclude.private_keys import private_keys
 from completiond.exclude.secret_assignments import assigned
+from completiond.exclude.secret_logins import in_calls, in_commands
 from completiond.exclude.secret_shapes import with_shape
 from completiond.exclude.secret_span import SecretSpan
 from completiond.exclude.secret_transport import in_headers, in_urls
-from completiond.exclude.secret_words import passwords
+from completiond.exclude.secret_words import HINTS, passwords
 
 __all__ = ["find_secrets", "secret_lines"]
 
-_KEYWORDS = ("pass", "pwd", "secret", "token", "key", "credential")
+_KEYWORDS = (*HINTS, "secret", "token", "key", "credential")
 
 
 def find_secrets(text: str) -> list[SecretSpan]:
@@ -36,12 +38,12 @@ def find_secrets(text: str) -> list[SecretSpan]:
         spans += in_urls(text)
     if "bearer" in lowered or "authorization" in lowered or "basic " in lowered:
         spans += in_headers(text)
-    if "pass" in lowered or "pwd" in lowered:
-        spans += passwords(text, lowered)
-    for keyword in _KEYWORDS:
-        if keyword in lowered:
-            spans += assigned(text, lowered)
-            break
+    if "curl" in text or "mysql" in text or "mariadb" in text:
+        spans += in_commands(text)
+    spans += in_calls(text, lowered)
+    spans += passwords(text, lowered)
+    if any(keyword in lowered for keyword in _KEYWORDS):
+        spans += assigned(text, lowered)
     return _merged(spans) if spans else []
 
 

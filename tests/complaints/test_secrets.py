@@ -307,6 +307,16 @@ async def test_24_a_password_of_plain_words_is_not_read(
         assert await trial.traces() == set()
 
 
+@pytest.mark.parametrize("line", ['get(url, auth=("admin", "{}"))', 'run("curl -u admin:{} " + url)', 'senha = "{}"'])
+async def test_24_a_password_without_that_name_is_not_read(
+    monkeypatch: pytest.MonkeyPatch, root: Path, log: Path, line: str
+) -> None:
+    """A password behind a user's name, or one that another language names, is repeated a few lines further down."""
+    async with trial_in(monkeypatch, root, log, PASSWORDS[0]) as trial:
+        await trial.ask(f"{line.format(PASSWORDS[0])}\n\n§\n")
+        assert await trial.traces() == set()
+
+
 async def test_24_what_is_assigned_to_another_name_is_read(
     monkeypatch: pytest.MonkeyPatch, root: Path, log: Path
 ) -> None:
