@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -144,6 +145,17 @@ def test_a_signal_ends_it_soon_and_cleanly(paths: Paths, number: signal.Signals)
     assert time.monotonic() - start_s < 5  # about 0.1 on a machine with nothing else to do
     assert not paths.socket.exists()
     assert holder_pid(paths.lock) is None
+
+
+async def test_what_a_ready_model_consists_of_is_not_looked_through_for_garbage(paths: Paths) -> None:
+    """A full collection takes 0.1 s with torch and a model in memory, and may come at any key."""
+    service = FakeService()
+    async with daemon_in_process(paths, service):
+        service.set_state(replace(service.state, phase="loading"))
+        gc.unfreeze()
+        service.set_state(replace(service.state, phase="ready"))
+        assert gc.get_freeze_count() > 1000
+    gc.unfreeze()
 
 
 async def test_a_service_that_does_not_close_does_not_keep_the_daemon(paths: Paths) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import itertools
 import time
 from collections.abc import Sequence
@@ -27,12 +28,15 @@ KEYS_TYPED = 6
 """Of the text that a piece lacks."""
 MAX_HEAD_START_S = 0.05
 """A request that is superseded or cancelled has been under way for so long, or a quarter of what an answer takes."""
+ROUNDS = 5
+"""Each pair of clients asks so often, alone and at once: one answer's time is off by a tenth, and the worst is told."""
 
 
 @dataclass(slots=True)
 class ClientsRun:
     """Milliseconds. ``alone_ms`` and ``together_ms``: from request to whole answer, of two clients one after the other
-    and at once, with nothing of their texts in a cache; ``warm_...``: the same after one more key each.
+    and at once, with nothing of their texts in a cache; ``warm_...``: the same after one more key each. Medians of
+    ROUNDS of the same questions, before each of which the engine forgets what it has read.
     ``superseded_ms``: from a newer request to the answer of the older one; ``freed_ms``: from a cancellation to the
     first text of another client's request that needs one pass, less what that takes alone.
     """
@@ -51,6 +55,16 @@ class ClientsRun:
             "ratio": _worst_ratio(self.together_ms, self.alone_ms),
             "warm_ratio": _worst_ratio(self.warm_together_ms, self.warm_alone_ms),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """Of two clients, each."""
+
+    alone_ms: Sequence[float]
+    warm_alone_ms: Sequence[float]
+    together_ms: Sequence[float]
+    warm_together_ms: Sequence[float]
 
 
 class _Asker:
@@ -84,6 +98,7 @@ class _Asker:
 async def measure_on_service(pieces: Sequence[Piece], config: Config, paths: Paths) -> ClientsRun:
     """At places in real files, on a service of its own. Raises ModelError when its model does not load."""
     cache = config.cache.model_copy(update={"results": False, "ahead": False})
+    gc.collect()  # what was closed before ends now, and not beside a request
     service = LocalService(config.model_copy(update={"cache": cache}), paths)
     loaded = asyncio.Event()
     service.subscribe(lambda state: None if state.phase == "loading" else loaded.set())
@@ -99,19 +114,26 @@ async def measure_on_service(pieces: Sequence[Piece], config: Config, paths: Pat
         await service.close()
 
 
-async def measure_clients(service: Service, requests: Sequence[CompletionRequest]) -> ClientsRun:
+async def measure_clients(service: LocalService, requests: Sequence[CompletionRequest]) -> ClientsRun:
     """``service`` is ready and keeps no results; ``requests`` are asked in pairs, the last with the first."""
     run, ask = ClientsRun(), _Asker(service)
     for one, other in zip(requests, [*requests[1:], requests[0]], strict=True):
-        alone = [ask.new(one, "a"), ask.new(other, "b")]
-        together = [ask.new(one, "a"), ask.new(other, "b")]
-        run.alone_ms += [await ask.ms(request) for request in alone]
-        run.together_ms += await asyncio.gather(*map(ask.ms, together))
-        run.warm_alone_ms += [await ask.ms(_typed(request)) for request in alone]
-        run.warm_together_ms += await asyncio.gather(*(ask.ms(_typed(request)) for request in together))
+        pair = [ask.new(one, "a"), ask.new(other, "b")]
+        typed = [_typed(request) for request in pair]
+        rounds = list[_Round]()
+        for _ in range(ROUNDS):
+            await service.forget_texts()
+            alone = [[await ask.ms(request) for request in requests] for requests in (pair, typed)]
+            await service.forget_texts()
+            together = [await asyncio.gather(*map(ask.ms, requests)) for requests in (pair, typed)]
+            rounds.append(_Round(*alone, *together))
+        run.alone_ms += _medians([each.alone_ms for each in rounds])
+        run.together_ms += _medians([each.together_ms for each in rounds])
+        run.warm_alone_ms += _medians([each.warm_alone_ms for each in rounds])
+        run.warm_together_ms += _medians([each.warm_together_ms for each in rounds])
         head_start_s = min(MAX_HEAD_START_S, min(run.alone_ms) / 4e3)
         run.superseded_ms.append(await _superseded_ms(service, ask.new(one, "a"), head_start_s))
-        warm = together[1]
+        warm = pair[1]
         usual_ms = await ask.first_ms(_typed(warm, 2))
         running = asyncio.create_task(service.complete(ask.new(one, "a")))
         await asyncio.sleep(head_start_s)
@@ -119,6 +141,11 @@ async def measure_clients(service: Service, requests: Sequence[CompletionRequest
         run.freed_ms.append(await ask.first_ms(_typed(warm, 3)) - usual_ms)
         await asyncio.gather(running, return_exceptions=True)
     return run
+
+
+def _medians(rounds: Sequence[Sequence[float]]) -> list[float]:
+    """Of each client."""
+    return [median(times) for times in zip(*rounds, strict=True)]
 
 
 def _typed(request: CompletionRequest, num_keys: int = 1) -> CompletionRequest:

@@ -222,10 +222,13 @@ class Completer(OwnModel):
         )  # fmt: skip
         if token_ids and (chunk := answer.close(stop_reason) if stop_reason else answer.take_chunk()):
             yield with_line_end(chunk, line_end)
-        lines = ""
+        lines, num_read = "", 0
         for step in steps:
             figures.add(step)
             self._count(step)
+            if not step.token_ids:  # a piece of the prompt
+                num_read += step.computed_tokens
+                written.num_read = max(written.num_read, step.cached_tokens + num_read)
             token_ids.extend(step.token_ids)
             stop_reason = answer.attribute(step.accepted, step.source, step.logprobs) or step.stop_reason
             is_late = stop_reason is None and request.limits.is_time_over(answer.text, figures.wrote_ms)

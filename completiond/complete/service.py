@@ -279,6 +279,13 @@ class LocalService:
         self._quiet.drop(client_id, document_id)
         self._documents.tell(lambda documents: documents.close((client_id, document_id)))
 
+    async def forget_texts(self) -> None:
+        """Have the engine hold nothing of what it has read, as when it was new."""
+        forgotten, loop = asyncio.Event(), asyncio.get_running_loop()
+        self._documents.do(lambda completer: completer.forget_texts())
+        self._documents.do(lambda _: post(loop, lambda _: forgotten.set(), None))
+        await forgotten.wait()
+
     def _with_settings(self, request: CompletionRequest) -> CompletionRequest:
         """What is set now for the request's file; what has changed is followed first."""
         if self._follower is None:

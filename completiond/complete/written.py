@@ -74,3 +74,10 @@ class Written:
     sources: list[str] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     figures: Figures | None = None
+    num_read: int = 0
+    """Tokens of the prompt up to where it was read once; another run reads them again if the cache lost them."""
+
+    @property
+    def num_done(self) -> int:
+        """Grows with what another run finds done."""
+        return self.num_read + len(self.token_ids)

@@ -13,9 +13,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Job", "Worker"]
+__all__ = ["MAX_TURN_S", "Job", "Worker"]
 
 log = logging.getLogger(__name__)
+
+TURN_SHARE, MAX_TURN_S = 0.1, 0.25
+"""A turn lasts for this share of what the next job has had, but no longer than that. Chosen, not measured."""
 
 
 @dataclass(slots=True, eq=False)
@@ -23,9 +26,11 @@ class Job:
     """A piece of work. ``on_item``, ``on_end`` and ``on_error`` are called on the worker's thread; exactly one of the
     last two is called, once, also for a job that is cancelled before it starts.
 
-    A job with ``turn_s`` takes turns with others that have it: after as many seconds, if another one waits and it has
-    made ``progress`` in this turn, it stops after the current item and is put behind all that wait; then ``work`` is
-    called anew, and has to go on where it was.
+    A job with ``turn_s`` takes turns with others that have it: once it has had as many seconds in this turn, and in all
+    about as much time as the next one that waits, and has made ``progress`` in it, it stops after the current item and
+    is put behind all that wait; then ``work`` is called anew, and has to go on where it was. So none waits for much
+    more than its own time (least attained service, Kleinrock 1976). Turns grow with time, so that two long ones change
+    seldom, but not before one that has just come.
     """
 
     work: Callable[[], Iterator[Any]]
@@ -35,6 +40,8 @@ class Job:
     turn_s: float | None = None
     progress: Callable[[], int] = lambda: 0
     """Grows with each step that need not be done again."""
+    used_s: float = 0.0
+    """What its turns have taken so far."""
     cancelled: threading.Event = field(default_factory=threading.Event)
 
     def cancel(self) -> None:
@@ -45,12 +52,14 @@ class Job:
 class Worker:
     """A daemon thread that first calls ``start_up`` and then runs jobs in the order they came, or by turns."""
 
-    def __init__(self, start_up: Callable[[], None]) -> None:
+    def __init__(self, start_up: Callable[[], None], clock: Callable[[], float] = time.monotonic) -> None:
+        """``clock``: seconds, by which turns are measured."""
         self._start_up = start_up
+        self._clock = clock
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._submitting = threading.Lock()
-        self._waiting: set[Job] = set()
-        """Of those in the queue, the ones that take turns."""
+        self._waiting: dict[Job, None] = {}
+        """Of those in the queue, the ones that take turns, in their order."""
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
@@ -68,7 +77,7 @@ class Worker:
         with self._submitting:
             if not self._stopping.is_set():
                 if job.turn_s is not None:
-                    self._waiting.add(job)
+                    self._waiting[job] = None
                 self._jobs.put(job)
                 return
         job.on_end()
@@ -85,7 +94,7 @@ class Worker:
         self._start_up()
         while (job := self._jobs.get()) is not None:
             with self._submitting:
-                self._waiting.discard(job)
+                self._waiting.pop(job, None)
             try:
                 self._run_job(job)
             except Exception:  # a caller's own mistake must not end the thread that serves all
@@ -107,20 +116,27 @@ class Worker:
         """Whether it is done, or over for another reason; not if others have their turn now."""
         if self._is_over(job):
             return True
-        began_s, begun = time.monotonic(), job.progress()
+        began_s, used_s, begun = self._clock(), job.used_s, job.progress()
         with contextlib.closing(job.work()) as items:  # type: ignore[type-var]
             for item in items:
                 if self._is_over(job):
                     return True
                 job.on_item(item)
-                is_turn_over = job.turn_s is not None and time.monotonic() - began_s >= job.turn_s
-                if is_turn_over and job.progress() > begun and self._is_awaited():
+                turn_s = self._clock() - began_s
+                job.used_s = used_s + turn_s
+                if job.progress() > begun and self._is_turn_over(job, turn_s):
                     return False
         return True
 
-    def _is_awaited(self) -> bool:
+    def _is_turn_over(self, job: Job, turn_s: float) -> bool:
+        """Whether one waits that has had little more at most, after ``turn_s`` seconds of this turn."""
+        if job.turn_s is None:
+            return False
         with self._submitting:
-            return any(not job.cancelled.is_set() for job in self._waiting)
+            following = next((other for other in self._waiting if not other.cancelled.is_set()), None)
+        if following is None or following.used_s > job.used_s + job.turn_s:
+            return False
+        return turn_s >= max(job.turn_s, min(MAX_TURN_S, TURN_SHARE * following.used_s))
 
     def _is_over(self, job: Job) -> bool:
         return job.cancelled.is_set() or self._stopping.is_set()

@@ -217,38 +217,6 @@ async def test_a_reader_who_comes_while_it_stops_makes_it_go_on(
     assert opener.target.num_passes == len(ANSWER) + 1
 
 
-async def test_answers_to_two_who_ask_at_once_are_written_by_turns(
-    service: LocalService, gate: Gate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("completiond.complete.answer_job.TURN_S", 0.0)
-    monkeypatch.setattr("completiond.complete.completer.Completer.keeps_other_texts", True)
-    came: list[tuple[str, str]] = []
-
-    async def read(name: str, wanted: CompletionRequest) -> Completion:
-        async for item in service.stream(wanted):
-            came.append((name, item.text))
-            if isinstance(item, Completion):
-                return item
-        raise AssertionError
-
-    gate.allow(1)
-    first = asyncio.create_task(read("first", request()))
-    await until(gate.waiting)
-    second = asyncio.create_task(read("second", request(document="b.py", prefix="y")))
-    for _ in range(4):
-        gate.allow(1)
-        await asyncio.sleep(0.02)
-    gate.allow(100)
-    answers = await asyncio.wait_for(asyncio.gather(first, second), 20)
-    assert [answer.text for answer in answers] == [ANSWER, ANSWER]
-    assert [answer.passes for answer in answers] == [len(ANSWER) + 1] * 2, "no token was computed twice"
-    names = [name for name, _ in came]
-    assert names.index("second") < len(names) - names[::-1].index("first") - 1, "the second waited for the first's end"
-    for name in ("first", "second"):
-        *chunks, whole = (text for whose, text in came if whose == name)
-        assert "".join(chunks) == whole
-
-
 async def test_the_same_question_of_two_clients_is_answered_once(
     service: LocalService, opener: Opener, gate: Gate
 ) -> None:

@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Generator
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,6 +20,7 @@ from completiond.complete.completer import Completer
 from completiond.complete.request import Completion, CompletionRequest, LineEdit
 from completiond.complete.written import Written
 from completiond.config import CacheConfig, CompletionConfig, Config, ModelConfig, PromptConfig, SpecConfig
+from completiond.engine import generate as generate_module
 from completiond.engine.load import LoadedModel, load_model
 from completiond.engine.sampling_params import SamplingParams
 from tests.train.small import make_model
@@ -151,6 +153,36 @@ def check_session(session: Session, seed: int) -> None:
             continue
         ours, expected = session.answer(), session.fresh()
         assert ours is not None
+        assert (ours.text, ours.token_ids) == (expected.text, expected.token_ids)
+        assert (ours.stop_reason, ours.prompt_tokens) == (expected.stop_reason, expected.prompt_tokens)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=st.integers(0, 10**9), temperature=st.sampled_from([0.0, 0.0, 0.8]))
+def test_so_are_answers_that_are_written_by_turns(model: LoadedModel, seed: int, temperature: float) -> None:
+    """Prompts are read by turns too; a turn ends when there is something that another one finds done."""
+    session, numbers = Session(model, temperature), random.Random(seed)
+    for _ in range(4):
+        step(session, numbers)
+    asked: dict[tuple[str, str], tuple[CompletionRequest, Completion]] = {}
+    for session.key in (KEY, OTHER):
+        session.cursor = min(session.cursor, len(session.texts[session.key]))
+        asked[session.key] = session.request(), session.fresh()
+    begun = {key: Written() for key in asked}
+    answers: dict[tuple[str, str], Completion] = {}
+    with patch.object(generate_module, "PREFILL_CHUNK_TOKENS", 16):
+        while len(answers) < len(asked):
+            for key in [key for key in asked if key not in answers]:
+                written, num_done = begun[key], begun[key].num_done
+                items = session.completer.run(asked[key][0], time.perf_counter(), written)
+                assert isinstance(items, Generator)
+                for item in items:
+                    if isinstance(item, Completion):
+                        answers[key] = item
+                    elif written.num_done > num_done:
+                        items.close()
+    for key, (_, expected) in asked.items():
+        ours = answers[key]
         assert (ours.text, ours.token_ids) == (expected.text, expected.token_ids)
         assert (ours.stop_reason, ours.prompt_tokens) == (expected.stop_reason, expected.prompt_tokens)
 

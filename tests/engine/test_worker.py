@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from completiond.engine.worker import Job, Worker
+from completiond.engine.worker import MAX_TURN_S, Job, Worker
 
 PATIENCE_S = 20.0
 """Far more than anything here takes: reached only when a thread hangs, which fails the test."""
@@ -64,19 +65,59 @@ def test_items_come_in_order_and_then_the_end(worker: Worker) -> None:
     assert submit(worker, lambda: (i for i in range(3))).wait() == [0, 1, 2, "end"]
 
 
-class Counting:
-    """Work that counts to 6 in however many turns, a step when ``go`` lets it; it writes who counts into ``steps``."""
+STEP_S = 1 / 64
+"""Whole fractions of two add up without an error."""
 
-    def __init__(self, name: str, steps: list[str], go: threading.Semaphore | None = None) -> None:
-        self.name, self.steps, self.go, self.done = name, steps, go, 0
+
+class Clock:
+    """Time goes on only by what work takes."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+class Counting:
+    """Work that counts to 6, or ``end``, in however many turns, a step when ``go`` lets it; it writes who counts into
+    ``steps``. Each step takes STEP_S, the first ``first`` times as long.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        steps: list[str],
+        go: threading.Semaphore | None = None,
+        end: int = 6,
+        clock: Clock | None = None,
+        first: int = 1,
+    ) -> None:
+        self.name, self.steps, self.go, self.done, self.end = name, steps, go, 0, end
+        self.clock, self.first = clock, first
 
     def __call__(self) -> Iterator[int]:
-        while self.done < 6:
+        while self.done < self.end:
             if self.go is not None:
                 assert self.go.acquire(timeout=PATIENCE_S)
+            if self.clock is not None:
+                self.clock.now_s += STEP_S * (1 if self.done else self.first)
             self.done += 1
             self.steps.append(self.name)
             yield self.done
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def timed_worker(clock: Clock) -> Iterator[Worker]:
+    worker = Worker(lambda: None, clock)
+    worker.start()
+    yield worker
+    worker.stop(PATIENCE_S)
 
 
 def submit_turns(worker: Worker, work: Callable[[], Iterator[Any]], turn_s: float | None = 0.0) -> Record:
@@ -88,14 +129,71 @@ def submit_turns(worker: Worker, work: Callable[[], Iterator[Any]], turn_s: floa
     return record
 
 
-def test_jobs_that_take_turns_go_on_where_they_were(worker: Worker) -> None:
+def test_jobs_that_take_turns_go_on_where_they_were(timed_worker: Worker, clock: Clock) -> None:
     steps: list[str] = []
     go = threading.Semaphore(0)
-    first = submit_turns(worker, Counting("a", steps, go))
-    second = submit_turns(worker, Counting("b", steps))
+    first = submit_turns(timed_worker, Counting("a", steps, go, clock=clock))
+    second = submit_turns(timed_worker, Counting("b", steps, clock=clock))
     go.release(6)
     assert first.wait() == second.wait() == [1, 2, 3, 4, 5, 6, "end"]
-    assert steps[:4] == ["a", "b", "a", "b"]
+    assert "".join(steps) == "abababababab"
+
+
+def test_who_has_had_less_goes_on(timed_worker: Worker, clock: Clock) -> None:
+    """A short answer is not kept waiting by a long one, whichever came first."""
+    steps: list[str] = []
+    go = threading.Semaphore(0)
+    first = submit_turns(timed_worker, Counting("a", steps, go, clock=clock, first=3))
+    second = submit_turns(timed_worker, Counting("b", steps, clock=clock))
+    go.release(6)
+    first.wait(), second.wait()
+    assert "".join(steps) == "abbbabababaa"
+
+
+def test_one_that_comes_late_has_its_turn_soon(timed_worker: Worker, clock: Clock) -> None:
+    steps: list[str] = []
+    go = threading.Semaphore(0)
+    long = submit_turns(timed_worker, Counting("a", steps, go, end=12, clock=clock))
+    go.release(8)
+    while len(steps) < 8:
+        long.over.wait(0.001)
+    late = submit_turns(timed_worker, Counting("b", steps, end=3, clock=clock))
+    go.release(4)
+    assert long.wait()[-1] == late.wait()[-1] == "end"
+    assert "".join(steps) == "a" * 9 + "bbb" + "aaa"
+
+
+def test_turns_of_long_jobs_grow(timed_worker: Worker, clock: Clock) -> None:
+    steps: list[str] = []
+    go = threading.Semaphore(0)
+    first = submit_turns(timed_worker, Counting("a", steps, go, end=60, clock=clock))
+    second = submit_turns(timed_worker, Counting("b", steps, end=60, clock=clock))
+    go.release(60)
+    first.wait(), second.wait()
+    turns = [len(list(turn)) for _, turn in itertools.groupby(steps)]
+    assert set(turns[:10]) == {1}
+    assert min(turns[-6:-2]) >= 4, "but for what is left in the end"
+
+
+def test_turns_do_not_grow_for_ever(timed_worker: Worker, clock: Clock) -> None:
+    steps: list[str] = []
+    go = threading.Semaphore(0)
+    first = submit_turns(timed_worker, Counting("a", steps, go, end=400, clock=clock))
+    second = submit_turns(timed_worker, Counting("b", steps, end=400, clock=clock))
+    go.release(400)
+    first.wait(), second.wait()
+    longest = max(len(list(turn)) for _, turn in itertools.groupby(steps))
+    assert MAX_TURN_S / STEP_S <= longest <= MAX_TURN_S / STEP_S + 2
+
+
+def test_no_turn_is_shorter_than_is_set(timed_worker: Worker, clock: Clock) -> None:
+    steps: list[str] = []
+    go = threading.Semaphore(0)
+    first = submit_turns(timed_worker, Counting("a", steps, go, clock=clock), 3 * STEP_S)
+    second = submit_turns(timed_worker, Counting("b", steps, clock=clock), 3 * STEP_S)
+    go.release(6)
+    first.wait(), second.wait()
+    assert "".join(steps) == "aaabbbaaabbb"
 
 
 def test_a_job_alone_is_not_interrupted(worker: Worker) -> None:
