@@ -88,18 +88,29 @@ class EagleDrafter:
         return range(self._cache.first, min(self._num_seen, common_length(self._ids, token_ids)))
 
     def take(self, start: int, end: int) -> Tensor:
-        """The target's features of those places, fused: keys and values are soon made of them again."""
-        return self._states[start:end].clone()
+        """The target's features of those places, fused, and keys and values: of the places before them each, since
+        those hold the token of the place, too. NaN where the one before the first is not known.
+        """
+        self._enter(end - 1)
+        rows = self._cache.read(max(start - 1, self._cache.first), end - 1)
+        unknown = rows.new_full((end - start - rows.shape[0], rows.shape[1]), torch.nan)
+        return torch.cat((self._states[start:end], torch.cat((unknown, rows))), -1)
 
     def put(self, start: int, token_ids: Sequence[int], states: Tensor | None) -> None:
         """Comes before ``begin``, which sees what of it belongs to the prompt."""
         self._ids[start:] = token_ids
         if states is None or self._num_seen < start:
             return
-        self._states[start : start + len(token_ids)] = states
-        self._num_seen = start + len(token_ids)
+        end, width = start + len(token_ids), self._states.shape[1]
+        self._states[start:end] = states[:, :width]
+        self._num_seen = end
         self._cache.first = min(self._cache.first, start)
         self._num_rows = max(self._cache.first, min(self._num_rows, start - 1))
+        rows = states[:, width:]
+        unknown = int(rows[0, :1].isnan())
+        if start - 1 + unknown <= self._num_rows:  # none is missing in front of them
+            self._cache.put(start - 1 + unknown, rows[unknown:])
+            self._num_rows = max(self._num_rows, end - 1)
 
     def _states_of(self, move: Move, prompt_ids: Sequence[int]) -> Tensor | None:
         """What is known of the tokens that will be moved, before what comes in front of them is written there."""
@@ -170,14 +181,20 @@ class EagleDrafter:
 
         Of those before it only keys and values are needed: a long prompt costs a fraction of the layer.
         """
-        start, last = min(self._num_rows, known - 1), known - 1
-        if start < last:
-            self.head.enter(
-                self._ids[start + 1 : known], self._states[start:last], self._cache, start, range(start, last)
-            )
+        last = known - 1
+        self._enter(last)
         self._num_rows = known
         states = self._states[last:known]
         return self.head.step(self._ids[known:], states, self._cache, last, [last], None, self._first_key(last))
+
+    def _enter(self, end: int) -> None:
+        """Have keys and values of all places before ``end``, whose tokens and features are known."""
+        start = self._num_rows
+        if start < end:
+            self.head.enter(
+                self._ids[start + 1 : end + 1], self._states[start:end], self._cache, start, range(start, end)
+            )
+            self._num_rows = end
 
     def _first_key(self, row: int) -> int:
         """A head sees no more of the text than it was trained on."""

@@ -30,3 +30,13 @@ class HeadCache:
         """Rows ``start`` and behind, [M, kv_heads, head_dim]."""
         self.keys[:, start : start + keys.shape[0]] = keys.transpose(0, 1)
         self.values[:, start : start + values.shape[0]] = values.transpose(0, 1)
+
+    def read(self, start: int, end: int) -> Tensor:
+        """Those rows' keys, then values: [end - start, 2 * kv_heads * head_dim]."""
+        rows = torch.stack((self.keys[:, start:end], self.values[:, start:end]))
+        return rows.permute(2, 0, 1, 3).flatten(1)
+
+    def put(self, start: int, rows: Tensor) -> None:
+        """What ``read`` gave, at ``start`` and behind."""
+        keys, values = rows.view(rows.shape[0], 2, self.keys.shape[0], -1).unbind(1)
+        self.write(start, keys, values)

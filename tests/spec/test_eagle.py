@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from completiond.cache.shift import Move
+from completiond.cache.tree import PAGE_TOKENS, PrefixTree
 from completiond.config import ModelConfig
 from completiond.engine.decoder import Decoder
 from completiond.engine.generate import PREFILL_CHUNK_TOKENS, Step, generate
@@ -216,6 +217,32 @@ def test_no_history_shows_in_answers_or_drafts(
 
     assert drafter.num_checked >= 40
     assert max(step.accepted for step in stream.steps) > 0
+
+
+@pytest.mark.parametrize("version", [3, 1])
+def test_no_other_text_shows_in_the_drafts_for_one_that_is_come_back_to(
+    target: Decoder, version: int, tmp_path: Path
+) -> None:
+    """Its rows and the head's come from the tree: whole pages, parts of one, and branches at a page's end."""
+    drafter = Checked(target, load(tmp_path, target, eagle3(SIZES) if version == 3 else eagle1(SIZES)))
+    drafter.plan = itertools.cycle([(True, OWN), (True, 2)])
+    stream = Stream(target, drafter, 0.0)
+    stream.kv.others = PrefixTree(1 << 24)
+    stream.kv.others.follower = drafter
+    randomness = random.Random(1)
+    texts = [random_ids(40, seed=1), random_ids(30, seed=2)]
+    num_cached = 0
+    for turn in range(24):
+        text = texts[turn % 2]
+        kept = text[
+            : randomness.choice((len(text), len(text) - 1, 2 * PAGE_TOKENS, 2 * PAGE_TOKENS - 1, PAGE_TOKENS, 9))
+        ]
+        before = drafter.num_checked
+        answer = stream.answer([*kept, *random_ids(randomness.choice((1, 2, 6)), seed=turn)][:44], max_tokens=8)
+        assert drafter.num_checked > before
+        num_cached += stream.steps[0].cached_tokens
+        texts[turn % 2] = answer
+    assert num_cached > 300, "most of it was not read again"
 
 
 @pytest.mark.parametrize("num_steps", [1, 2, 4])
