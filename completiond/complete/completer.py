@@ -233,6 +233,7 @@ class Completer(OwnModel):
             stop_reason = answer.attribute(step.accepted, step.source, step.logprobs) or step.stop_reason
             is_late = stop_reason is None and request.limits.is_time_over(answer.text, figures.wrote_ms)
             stop_reason = "time" if is_late else stop_reason
+            written.is_whole = stop_reason is not None
             written.sources.extend(answer.sources[len(written.sources) :])
             written.logprobs.extend(answer.logprobs[len(written.logprobs) :])
             chunk = answer.take_chunk() if stop_reason is None else answer.close(stop_reason)

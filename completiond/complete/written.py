@@ -76,8 +76,10 @@ class Written:
     figures: Figures | None = None
     num_read: int = 0
     """Tokens of the prompt up to where it was read once; another run reads them again if the cache lost them."""
+    is_whole: bool = False
+    """Whether all that is left is to say so."""
 
     @property
     def num_done(self) -> int:
-        """Grows with what another run finds done."""
-        return self.num_read + len(self.token_ids)
+        """Grows with what another run finds done; 0 for a whole answer, whose end is not worth a turn."""
+        return 0 if self.is_whole else self.num_read + len(self.token_ids)

@@ -64,3 +64,28 @@ async def test_a_short_question_does_not_wait_until_a_long_prompt_is_read(
     assert not first.done()
     gate.allow(1000)
     assert (await asyncio.wait_for(first, 20)).text == ANSWER
+
+
+async def test_a_whole_answer_does_not_wait_for_another_turn(service: LocalService, gate: Gate) -> None:
+    texts = {"a.py": "", "b.py": ""}
+
+    async def read(document: str) -> None:
+        wanted = replace(request(document=document, prefix=document[0]), max_tokens=len(ANSWER))
+        async for item in service.stream(wanted):
+            if not isinstance(item, Completion):
+                texts[document] += item.text
+
+    gate.allow(0)
+    tasks = {document: asyncio.create_task(read(document)) for document in texts}
+    num_whole = 0
+    for _ in range(2 * len(ANSWER)):
+        await until(gate.waiting)
+        await asyncio.sleep(0.01)  # what was written has come
+        whole = [document for document, text in texts.items() if text == ANSWER]
+        assert all(tasks[document].done() for document in whole)
+        num_whole += len(whole)
+        gate.allow(1)
+    gate.allow(1000)
+    await asyncio.wait_for(asyncio.gather(*tasks.values()), 20)
+    assert num_whole > 0
+    assert list(texts.values()) == [ANSWER] * 2
