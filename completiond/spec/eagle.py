@@ -89,10 +89,10 @@ class EagleDrafter:
 
     def take(self, start: int, end: int) -> Tensor:
         """The target's features of those places, fused, and keys and values: of the places before them each, since
-        those hold the token of the place, too. NaN where the one before the first is not known.
+        those hold the token of the place, too. NaN where there are none yet: the head runs when it is asked to.
         """
-        self._enter(end - 1)
-        rows = self._cache.read(max(start - 1, self._cache.first), end - 1)
+        first = max(start - 1, self._cache.first)
+        rows = self._cache.read(first, end - 1 if self._num_rows >= end - 1 else first)
         unknown = rows.new_full((end - start - rows.shape[0], rows.shape[1]), torch.nan)
         return torch.cat((self._states[start:end], torch.cat((unknown, rows))), -1)
 
@@ -107,8 +107,8 @@ class EagleDrafter:
         self._cache.first = min(self._cache.first, start)
         self._num_rows = max(self._cache.first, min(self._num_rows, start - 1))
         rows = states[:, width:]
-        unknown = int(rows[0, :1].isnan())
-        if start - 1 + unknown <= self._num_rows:  # none is missing in front of them
+        unknown = int(rows[:, 0].isnan().sum())
+        if unknown < len(rows) and start - 1 + unknown <= self._num_rows:  # none is missing in front of them
             self._cache.put(start - 1 + unknown, rows[unknown:])
             self._num_rows = max(self._num_rows, end - 1)
 
