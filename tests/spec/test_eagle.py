@@ -245,6 +245,30 @@ def test_no_other_text_shows_in_the_drafts_for_one_that_is_come_back_to(
     assert num_cached > 300, "most of it was not read again"
 
 
+def test_a_text_that_is_come_back_to_is_not_entered_again(
+    target: Decoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drafter = Checked(target, load(tmp_path, target, eagle3(SIZES)))
+    drafter.plan = itertools.cycle([(True, OWN)])
+    stream = Stream(target, drafter, 0.0)
+    stream.kv.others = PrefixTree(1 << 24)
+    stream.kv.others.follower = drafter
+    text = stream.answer(random_ids(40, seed=1), max_tokens=8)
+    stream.answer(random_ids(40, seed=2), max_tokens=8)
+    entered: list[int] = []
+    enter = EagleHead.enter
+
+    def counting(head: EagleHead, token_ids: Sequence[int], *others: Any) -> Any:
+        entered.append(len(token_ids))
+        return enter(head, token_ids, *others)
+
+    monkeypatch.setattr(drafter, "check", lambda own, budget: None)  # it enters the whole text
+    monkeypatch.setattr(EagleHead, "enter", counting)
+    stream.answer([*text[:44], 5], max_tokens=4)
+    assert stream.steps[0].cached_tokens == 44
+    assert 0 < max(entered) <= PAGE_TOKENS
+
+
 @pytest.mark.parametrize("num_steps", [1, 2, 4])
 def test_a_long_prompt_that_was_given_up_is_gone_on_with(target: Decoder, num_steps: int, tmp_path: Path) -> None:
     capacity_tokens = 2 * PREFILL_CHUNK_TOKENS + 64
