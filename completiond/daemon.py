@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import gc
 import logging
 import os
 import signal
@@ -16,7 +15,6 @@ from pathlib import Path
 
 from completiond.api.front import Front
 from completiond.api.port import Port, open_http
-from completiond.complete.request import ServiceState
 from completiond.config.settings import Settings
 from completiond.errors import DaemonError
 from completiond.launch import try_connect
@@ -78,7 +76,6 @@ async def _serve(
     host = Host(service, paths.socket, stop.set, settings)
     connections = _Connections(_lsp(host))
     rpc_connections = _Connections(_rpc(host))
-    service.subscribe(_settle)
     service.start()  # last: the engine's thread imports torch, and one thread at a time can import
     front = Front(connections.serve, lambda: open_http(host, port), _is_ours)
     server = await loop.create_unix_server(front.unix_protocol, sock=listening)
@@ -101,13 +98,6 @@ async def _serve(
         log.warning("The service did not close within %.1f s", _CLOSE_SERVICE_S)
     except Exception as error:
         log.error("The service did not close: %s", describe(error))
-
-
-def _settle(state: ServiceState) -> None:
-    """What lives as long as the model is not looked through for garbage again and again: that takes 0.1 s, at a key."""
-    if state.phase == "ready" and not state.is_released:
-        gc.collect()
-        gc.freeze()
 
 
 # What serves a client is imported with the sockets open already: this is most of the daemon's start-up time.

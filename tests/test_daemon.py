@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 import completiond.client
 from completiond import __version__, daemon, errors
 from completiond.client import Client, connect
-from completiond.commands.daemon import status, stop
+from completiond.commands.daemon import freeze_when_ready, status, stop
 from completiond.daemon import run_daemon
 from completiond.launch import DaemonStarter, try_connect
 from completiond.lock import holder_pid
@@ -147,14 +147,16 @@ def test_a_signal_ends_it_soon_and_cleanly(paths: Paths, number: signal.Signals)
     assert holder_pid(paths.lock) is None
 
 
-async def test_what_a_ready_model_consists_of_is_not_looked_through_for_garbage(paths: Paths) -> None:
+def test_what_a_ready_model_consists_of_is_not_looked_through_for_garbage() -> None:
     """A full collection takes 0.1 s with torch and a model in memory, and may come at any key."""
     service = FakeService()
-    async with daemon_in_process(paths, service):
-        service.set_state(replace(service.state, phase="loading"))
-        gc.unfreeze()
-        service.set_state(replace(service.state, phase="ready"))
-        assert gc.get_freeze_count() > 1000
+    service.subscribe(freeze_when_ready)
+    service.set_state(replace(service.state, phase="loading"))
+    gc.unfreeze()
+    service.set_state(replace(service.state, phase="ready", is_released=True))
+    assert gc.get_freeze_count() == 0
+    service.set_state(replace(service.state, phase="ready", is_released=False))
+    assert gc.get_freeze_count() > 1000
     gc.unfreeze()
 
 

@@ -70,7 +70,7 @@ class OwnModel:
         device_type = self.target.device.type
         self.is_released = True
         del self.model, self.target, self.kv, self.shift, self.drafters
-        gc.unfreeze()  # see daemon.py
+        gc.unfreeze()  # see commands/daemon.py
         gc.collect()  # tensors that only cycles hold, too
         if device_type == "cuda":
             torch.cuda.empty_cache()
