@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["TURN_S", "answer_job"]
 
 TURN_S: Final = 0.03
-"""A turn is no shorter: a pass on two CPU cores, where to change texts costs some 14 ms (docs/log.md)."""
+"""A turn is no shorter: a pass of the default model on two CPU cores (docs/log.md)."""
 
 
 def answer_job(
