@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from completiond.cache.seats import Seats
 from completiond.cache.tree import PrefixTree, common_length
 
 __all__ = ["KVCache", "SequenceCache", "TreeRows"]
@@ -110,6 +111,10 @@ class KVCache(SequenceCache):
         self.tree: TreeRows | None = None
         self.others: PrefixTree | None = None
         """Rows of texts that this one took the place of."""
+        self.seats: Seats | None = None
+        """Other texts that lie beside this one; only together with ``others``."""
+        self.seat = 0
+        """Which of the seats this one is on."""
         self.moved_from: int | None = None
         """The place from which on the valid rows are not those of a reading, but were moved (cache/shift.py)."""
 
@@ -124,6 +129,8 @@ class KVCache(SequenceCache):
         super().forget()
         if self.others is not None:
             self.others.clear()
+        if self.seats is not None:
+            self.seats.forget()
 
     def reuse(self, prompt_ids: Sequence[int]) -> int:
         """See SequenceCache.reuse; what is lost by that is saved in ``others``, and the prefix may be from there.
@@ -138,6 +145,9 @@ class KVCache(SequenceCache):
         if common < self.num_tokens:
             self.others.save(self.token_ids[: self.moved_from], self.keys, self.values)
         held = self.others.match(prompt_ids[:-1])
+        if self.seats is not None and self.seats.num_beside(prompt_ids[:-1]) > max(held, common):
+            self.seats.save_beside(prompt_ids[:-1])
+            held = self.others.match(prompt_ids[:-1])
         if held > exact and held >= common:
             self.rollback(exact)
             self.others.restore(prompt_ids[:held], exact, self.keys, self.values)
@@ -150,7 +160,8 @@ class KVCache(SequenceCache):
         """See SequenceCache.num_unread; more, if ``others`` has to make room for what this holds."""
         common = common_length(self.token_ids, prompt_ids[:-1])
         held = common if self.others is None else max(common, self.others.match(prompt_ids[:-1]))
-        return len(prompt_ids) - held
+        beside = 0 if self.seats is None else self.seats.num_beside(prompt_ids[:-1])
+        return len(prompt_ids) - max(held, beside)
 
     def accept(self, path: Sequence[int], token_ids: Sequence[int]) -> None:
         """See SequenceCache.accept."""

@@ -67,7 +67,15 @@ class SuffixShift:
         self._kv = kv
         self._rope_theta = kv.rope_theta
         self._max_changed_tokens = max_changed_tokens
-        self._origin: _Origin | None = None
+        self._origins: dict[int, _Origin | None] = {}  # by seat
+
+    @property
+    def _origin(self) -> _Origin | None:
+        return self._origins.get(self._kv.seat)
+
+    @_origin.setter
+    def _origin(self, origin: _Origin | None) -> None:
+        self._origins[self._kv.seat] = origin
 
     def reuse(self, prompt_ids: Sequence[int], block: range) -> tuple[int, Move | None]:
         """Keep what the cache holds of the prompt's beginning, and return how many tokens; and how to get the rows of

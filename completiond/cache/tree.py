@@ -36,6 +36,9 @@ class Follower(Protocol):
     def take(self, start: int, end: int) -> Tensor:
         """A copy of the states of those places, [end - start, width]."""
 
+    def sit(self, seat: int) -> None:
+        """The target goes on with the text on that seat (seats.py); the states of each text stay, apart."""
+
     def put(self, start: int, token_ids: Sequence[int], states: Tensor | None) -> None:
         """The target has ``token_ids`` from place ``start`` on again; None: it had read them without the follower."""
 

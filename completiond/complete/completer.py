@@ -198,6 +198,7 @@ class Completer(OwnModel):
         if not request.is_raw and (off := why_off(request, settings)) is not None:
             yield self._silence(off)
             return
+        self.turn_to(request.client_id, request.document_id)
         prompt = written.prompt = written.prompt or self._prompt(request)
         max_tokens = self._max_tokens(request, prompt)
         if self.policy is not None:
@@ -304,6 +305,7 @@ class Completer(OwnModel):
         settings = request.settings or self.config
         if self.guard.why(request.client_id, request.path) is not None or why_off(request, settings):
             return
+        self.turn_to(request.client_id, request.document_id)
         max_tokens = request.max_tokens or settings.completion.max_tokens
         choice = self._proposed(request, max_tokens)
         prompt = self.prompt(request, max_tokens, whole=True, may_take_back=True, choice=choice)

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from completiond.cache.kv import KVCache, SequenceCache
+from completiond.cache.seats import NUM_SEATS, Seats
 from completiond.cache.shift import SuffixShift
 from completiond.cache.tree import PrefixTree
 from completiond.complete.drafters import Drafters
@@ -56,12 +57,27 @@ class OwnModel:
         self.device_name, self.dtype_name = str(self.target.device), str(self.target.dtype_name)
         self.kv = self.target.new_cache(min(config.model.context_tokens, self.target.max_positions))
         if isinstance(self.kv, KVCache) and config.cache.memory_mb:
-            self.kv.others = PrefixTree(config.cache.memory_mb << 20)
+            self._keep_other_texts(self.kv, config.cache.memory_mb << 20)
         self.context_tokens = self.kv.capacity_tokens
         self.shift = suffix_shift(self.kv, config, self.target.device.type)
         self.drafters = Drafters(model, self.kv, config, self.tokenizer.stop_ids, self._model_file)
         self.drafters.policy = self._policy
         self.is_released = False
+
+    def _keep_other_texts(self, kv: KVCache, budget_bytes: int) -> None:
+        """Of what is set, seats have at most the half. A GPU has none: its graphs belong to one place in memory, and
+        what a change of texts copies is little there.
+        """
+        beside_bytes = (NUM_SEATS - 1) * kv.size_bytes
+        if self.target.device.type != "cuda" and 2 * beside_bytes <= budget_bytes:
+            kv.seats = Seats(kv)
+            budget_bytes -= beside_bytes
+        kv.others = PrefixTree(budget_bytes)
+
+    def turn_to(self, client_id: str, document_id: str) -> None:
+        """What is read and written from now on belongs to that document."""
+        if isinstance(self.kv, KVCache) and self.kv.seats is not None:
+            self.kv.seats.take((client_id, document_id))
 
     def release(self) -> None:
         """See AnyCompleter.release. What was measured of the machine, and the documents, stay."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -18,6 +19,7 @@ from completiond.cache.tree import common_length
 from completiond.spec.drafter import NO_DRAFT, Draft, Verified
 from completiond.spec.eagle_head import EagleHead
 from completiond.spec.eagle_tree import grow_tree
+from completiond.spec.head_cache import HeadCache
 
 __all__ = ["EagleDrafter"]
 
@@ -25,6 +27,17 @@ MAX_DEPTH = 8
 """Acceptance falls with depth; public heads are trained for seven steps at most."""
 STEP_WEIGHT = 0.05
 """Of the newest measurement in the running time of a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What is known of a text on another seat; see EagleDrafter.__init__."""
+
+    cache: HeadCache
+    states: Tensor
+    ids: list[int]
+    num_seen: int
+    num_rows: int
 
 
 class EagleDrafter:
@@ -57,6 +70,8 @@ class EagleDrafter:
         self._num_seen = 0  # positions whose features are in _states, from the cache's first on
         self._num_rows = 0  # entries that are in the cache
         self._moving: tuple[Move, Tensor | None] | None = None  # with the features of what will be moved
+        self._seat = 0
+        self._beside: dict[int, _Beside] = {}
 
     def reset(self, context_ids: Sequence[int], other_ids: Sequence[Sequence[int]] = ()) -> None:
         """See Drafter.reset: what counts here is what the target reads, see ``begin``."""
@@ -95,6 +110,19 @@ class EagleDrafter:
         rows = self._cache.read(first, end - 1 if self._num_rows >= end - 1 else first)
         unknown = rows.new_full((end - start - rows.shape[0], rows.shape[1]), torch.nan)
         return torch.cat((self._states[start:end], torch.cat((unknown, rows))), -1)
+
+    def sit(self, seat: int) -> None:
+        """See cache/tree.py."""
+        if seat == self._seat:
+            return
+        self._beside[self._seat] = _Beside(self._cache, self._states, self._ids, self._num_seen, self._num_rows)
+        text = self._beside.pop(seat, None)
+        if text is None:
+            cache = self.head.new_cache(self._cache.capacity_tokens)
+            text = _Beside(cache, torch.zeros_like(self._states), [], 0, 0)
+        self._seat, self._moving = seat, None
+        self._cache, self._states, self._ids = text.cache, text.states, text.ids
+        self._num_seen, self._num_rows = text.num_seen, text.num_rows
 
     def put(self, start: int, token_ids: Sequence[int], states: Tensor | None) -> None:
         """Comes before ``begin``, which sees what of it belongs to the prompt."""

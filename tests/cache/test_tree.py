@@ -161,6 +161,9 @@ class Follows:
         self.ids: list[int] = []
         self.put_ids: list[tuple[int, list[int], list[float] | None]] = []
 
+    def sit(self, seat: int) -> None:
+        raise AssertionError("there are no seats")
+
     def held(self, token_ids: Sequence[int]) -> range:
         return range(common_length(self.ids, token_ids))
 

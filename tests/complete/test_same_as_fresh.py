@@ -1,7 +1,8 @@
 """Whatever was typed, taken, deleted and jumped to before: the answer is that of a process that has just begun.
 
 On a real, if small, int8 model with all that is kept from answer to answer: its own cache, the prefix tree, what was
-read in quiet moments, drafts from the open documents, and answers that were broken off by a key.
+read in quiet moments, texts side by side (two of three), drafts from the open documents, and answers that were broken
+off by a key.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from completiond.cache.kv import KVCache
 from completiond.complete.completer import Completer
 from completiond.complete.request import Completion, CompletionRequest, LineEdit
 from completiond.complete.written import Written
@@ -27,6 +29,7 @@ from tests.train.small import make_model
 
 KEY = ("me", "a.py")
 OTHER = ("me", "b.py")
+THIRD = ("you", "c.py")
 LINES = tuple(f"def name_{n}(value):\n    return value + {n}\n" for n in range(6))
 CONFIG = Config(
     model=ModelConfig(device="cpu", context_tokens=320),
@@ -60,7 +63,7 @@ class Session:
         self.config = config
         self.completer = Completer(model, config)
         self.sampling = SamplingParams(temperature=temperature, seed=3)
-        self.texts = {KEY: "".join(LINES[:3]), OTHER: "".join(LINES[3:])}
+        self.texts = {KEY: "".join(LINES[:3]), OTHER: "".join(LINES[3:]), THIRD: "".join(LINES[1:4])}
         self.key, self.cursor = KEY, len(self.texts[KEY])
         for key, text in self.texts.items():
             self.completer.documents.open(key, text.split("\n"), key[1])
@@ -122,7 +125,7 @@ def step(session: Session, numbers: random.Random) -> None:
     elif what == "jump":
         session.cursor = numbers.randint(0, len(text))
     elif what == "other":
-        session.key = OTHER if session.key == KEY else KEY
+        session.key = numbers.choice([key for key in session.texts if key != session.key])
         session.cursor = numbers.randint(0, len(session.texts[session.key]))
     elif what == "broken off":
         session.answer(numbers.randint(0, 3))
@@ -165,7 +168,7 @@ def test_so_are_answers_that_are_written_by_turns(model: LoadedModel, seed: int,
     for _ in range(4):
         step(session, numbers)
     asked: dict[tuple[str, str], tuple[CompletionRequest, Completion]] = {}
-    for session.key in (KEY, OTHER):
+    for session.key in (KEY, OTHER, THIRD):
         session.cursor = min(session.cursor, len(session.texts[session.key]))
         asked[session.key] = session.request(), session.fresh()
     begun = {key: Written() for key in asked}
@@ -202,6 +205,8 @@ def test_the_test_tells_of_other_files(model: LoadedModel) -> None:
 def test_the_test_has_something_to_find(model: LoadedModel) -> None:
     """What is kept is used: by the end, much of each prompt comes from a cache, and guesses are checked."""
     session, numbers = Session(model, 0.0), random.Random(1)
+    assert isinstance(session.completer.kv, KVCache)
+    assert session.completer.kv.seats is not None
     cached, asked = 0, 0
     for _ in range(60):
         step(session, numbers)

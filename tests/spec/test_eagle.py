@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from completiond.cache.seats import Seats
 from completiond.cache.shift import Move
 from completiond.cache.tree import PAGE_TOKENS, PrefixTree
 from completiond.config import ModelConfig
@@ -243,6 +244,31 @@ def test_no_other_text_shows_in_the_drafts_for_one_that_is_come_back_to(
         num_cached += stream.steps[0].cached_tokens
         texts[turn % 2] = answer
     assert num_cached > 300, "most of it was not read again"
+
+
+@pytest.mark.parametrize("version", [3, 1])
+def test_nor_of_one_that_lies_beside(target: Decoder, version: int, tmp_path: Path) -> None:
+    """Three texts on two seats, in any order, each going on where it was left or a little before."""
+    drafter = Checked(target, load(tmp_path, target, eagle3(SIZES) if version == 3 else eagle1(SIZES)))
+    drafter.plan = itertools.cycle([(True, OWN), (True, 2)])
+    stream = Stream(target, drafter, 0.0)
+    stream.kv.others = PrefixTree(1 << 24)
+    stream.kv.others.follower = drafter
+    stream.kv.seats = Seats(stream.kv)
+    randomness = random.Random(1)
+    texts = [random_ids(40, seed=1), random_ids(30, seed=2), random_ids(35, seed=3)]
+    num_cached = 0
+    for turn in range(30):
+        number = randomness.choice((0, 0, 1, 1, 2))
+        stream.kv.seats.take(number)
+        text = texts[number]
+        kept = text[: randomness.choice((len(text), len(text) - 1, len(text) - 5, 9))]
+        before = drafter.num_checked
+        answer = stream.answer([*kept, *random_ids(randomness.choice((1, 2, 6)), seed=turn)][:44], max_tokens=8)
+        assert drafter.num_checked > before
+        num_cached += stream.steps[0].cached_tokens
+        texts[number] = answer
+    assert num_cached > 500, "most of it was not read again"
 
 
 def test_a_text_that_is_come_back_to_is_not_entered_again(
