@@ -19,7 +19,9 @@ FEATURE_SHARE = 0.5
 """Of the time. A head that reads the same text four times learns it by heart (docs/log.md, 2026-11-30); with this share
 a CPU reads it about twice.
 """
-SAMPLES_PER_BATCH = 4
+SAMPLES_PER_BATCH, GOING_ON_SAMPLES_PER_BATCH = 4, 8
+"""A head that has learnt already takes larger batches: the optimiser's step costs as much for them as for small ones.
+"""
 FEATURE_TOKENS_PER_SECOND = 4000
 """More than a CPU reads; what the room on the disk is reckoned by."""
 
@@ -45,6 +47,11 @@ class TrainPlan:
     start: Path | None = None
 
     @property
+    def samples_per_batch(self) -> int:
+        """What a step of the optimiser is made from."""
+        return SAMPLES_PER_BATCH if self.start is None else GOING_ON_SAMPLES_PER_BATCH
+
+    @property
     def work(self) -> Path:
         """Features, vocabulary and checkpoint."""
         return self.folder / "work"
@@ -63,7 +70,7 @@ def check_room(plan: TrainPlan, shape: DecoderShape) -> None:
         )
     # Of the network: weights, gradients and moments; of a batch: logits, probabilities and gradients of each step.
     parameters = shape.hidden_size * (8 * shape.hidden_size + 3 * plan.intermediate_size + plan.draft_vocab_size)
-    batch = SAMPLES_PER_BATCH * plan.num_tokens * plan.draft_vocab_size * 4 * 12
+    batch = plan.samples_per_batch * plan.num_tokens * plan.draft_vocab_size * 4 * 12
     needed_bytes = 16 * parameters + batch
     available = available_bytes()
     if available is not None and available < needed_bytes:

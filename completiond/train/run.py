@@ -20,6 +20,7 @@ from completiond.engine.decoder import Decoder
 from completiond.engine.shape import DecoderShape
 from completiond.engine.source import WeightSource, open_source
 from completiond.errors import UsageError
+from completiond.train.allocator import keep_freed_memory
 from completiond.train.corpus import Corpus
 from completiond.train.draft_vocab import DraftVocab, count_tokens
 from completiond.train.eagle_from import StartHead, read_start, start_from_head
@@ -73,6 +74,7 @@ def train_head(
     if plan.work.exists() and not resume:
         raise UsageError(f"{plan.folder} holds a run already.", "Go on with it by --resume, or give another --out.")
     check_room(plan, target.shape)
+    keep_freed_memory()
     _check_corpus(plan, corpus)
     start = _start(plan, target.shape)
     vocab = _vocabulary(plan, completer, corpus, start, say)
@@ -84,6 +86,7 @@ def train_head(
         hours=plan.hours * (1.0 - FEATURE_SHARE),
         num_steps=_num_steps(plan),
         unroll_every=3 if plan.kind == "eagle" else 1,
+        samples_per_batch=plan.samples_per_batch,
     )
     if start is not None:
         settings = replace(settings, matrix_rate=GOING_ON_RATE)
