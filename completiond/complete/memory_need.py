@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from completiond.cache.seats import NUM_SEATS
 from completiond.complete.dictionary import BUDGET_BYTES
 from completiond.complete.heads import find_head
 from completiond.config import Config
@@ -79,8 +80,9 @@ def _named_bytes(config: Config, size: ModelSize, model_file: Path, paths: Paths
         return 0 if head is None else _stored_bytes(head) * LOADED_PER_STORED
     if spec.drafter in ("auto", "eagle") and size.hidden_size:
         head = find_head("eagle", spec.eagle_head, model_file)
-        # Of each token the feature, and a key and a value that are no wider.
-        state = 3 * size.hidden_size * size.per_number * tokens
+        # Of each token the feature, and a key and a value that are no wider; for each of the texts that lie in memory.
+        num_texts = NUM_SEATS if config.cache.memory_mb else 1
+        state = 3 * size.hidden_size * size.per_number * tokens * num_texts
         return 0 if head is None else _stored_bytes(head) * LOADED_PER_STORED + state
     return 0
 

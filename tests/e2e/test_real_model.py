@@ -189,6 +189,29 @@ async def test_who_comes_back_to_a_file_does_not_wait_for_it_to_be_read_again(
     assert (max(read[2:]) < 200) is is_kept
 
 
+async def test_in_two_files_that_are_typed_in_turn_a_key_reads_only_what_is_new(
+    paths: Paths, fresh_environment: dict[str, str], tmp_path: Path
+) -> None:
+    """What lies behind each cursor, 30 lines, is moved, whichever file was typed in before."""
+    settings = {"CACHE_RESULTS": "false", "CACHE_AHEAD": "false", "CACHE_SUFFIX": "shift", "COMPLETION_MAX_TOKENS": "8"}
+    environment = fresh_environment | {f"COMPLETIOND_{key}": value for key, value in settings.items()}
+    uris = [(tmp_path / name).as_uri() for name in ("one.py", "two.py")]
+    texts = ["".join(f"{name}_{line} = {line} * {line}\n" for line in range(60)) for name in ("left", "right")]
+    read: list[int] = []
+    async with Editor.on_program(*SHIM, env=environment) as editor:
+        await editor.initialize()
+        await until_loaded(paths)
+        for uri, text in zip(uris, texts, strict=True):
+            editor.open(uri, text)
+        for number, key in enumerate(key for key in "total" for _ in uris):
+            before = (await asyncio.to_thread(status, paths))["work"]["computed_tokens"]
+            editor.insert(uris[number % 2], 30, number // 2, key, version=2 + number)
+            await editor.complete(uris[number % 2], 30, number // 2 + 1)
+            read.append((await asyncio.to_thread(status, paths))["work"]["computed_tokens"] - before)
+    assert min(read[:2]) > 500, "the first time, all of it is read"
+    assert max(read[2:]) < 100, "with what was read and checked to write the answer"
+
+
 def activity(pid: int) -> tuple[int, int]:
     """Times that threads of a process were put to sleep, and nanoseconds of CPU time."""
     tasks = list(Path(f"/proc/{pid}/task").iterdir())
