@@ -28,7 +28,7 @@ KEYS_TYPED = 6
 """Of the text that a piece lacks."""
 MAX_HEAD_START_S = 0.05
 """A request that is superseded or cancelled has been under way for so long, or a quarter of what an answer takes."""
-ROUNDS = 5
+ROUNDS = 7
 """Each pair of clients asks so often, alone and at once: one answer's time is off by a tenth, and the worst is told."""
 
 
@@ -36,25 +36,24 @@ ROUNDS = 5
 class ClientsRun:
     """Milliseconds. ``alone_ms`` and ``together_ms``: from request to whole answer, of two clients one after the other
     and at once, with nothing of their texts in a cache; ``warm_...``: the same after one more key each. Medians of
-    ROUNDS of the same questions, before each of which the engine forgets what it has read.
+    ROUNDS of the same questions, before each of which the engine forgets what it has read. ``ratios``: of each client,
+    both over alone within a round, so that a machine that grows slower does not count; medians too.
     ``superseded_ms``: from a newer request to the answer of the older one; ``freed_ms``: from a cancellation to the
-    first text of another client's request that needs one pass, less what that takes alone.
+    first text of another client's request that needs one pass, less what the keys before and behind it take.
     """
 
     alone_ms: list[float] = field(default_factory=list)
     together_ms: list[float] = field(default_factory=list)
     warm_alone_ms: list[float] = field(default_factory=list)
     warm_together_ms: list[float] = field(default_factory=list)
+    ratios: list[float] = field(default_factory=list)
+    warm_ratios: list[float] = field(default_factory=list)
     superseded_ms: list[float] = field(default_factory=list)
     freed_ms: list[float] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        """Medians, the worst, and the worst ratio of a client's times."""
-        return {
-            **{name: {"median": median(values), "max": max(values)} for name, values in asdict(self).items()},
-            "ratio": _worst_ratio(self.together_ms, self.alone_ms),
-            "warm_ratio": _worst_ratio(self.warm_together_ms, self.warm_alone_ms),
-        }
+        """Medians and the worst."""
+        return {name: {"median": median(values), "max": max(values)} for name, values in asdict(self).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +106,12 @@ async def measure_on_service(pieces: Sequence[Piece], config: Config, paths: Pat
         await loaded.wait()
         if service.state.phase == "failed":
             raise ModelError(f"The model did not load: {service.state.detail}", "See completiond doctor.")
+        gc.freeze()  # as the daemon does
         return await measure_clients(
             service, [CompletionRequest(piece.before + piece.text[:KEYS_TYPED], piece.behind) for piece in pieces]
         )
     finally:
+        gc.unfreeze()
         await service.close()
 
 
@@ -132,21 +133,28 @@ async def measure_clients(service: LocalService, requests: Sequence[CompletionRe
         run.warm_alone_ms += _medians([each.warm_alone_ms for each in rounds])
         run.warm_together_ms += _medians([each.warm_together_ms for each in rounds])
         head_start_s = min(MAX_HEAD_START_S, min(run.alone_ms) / 4e3)
+        run.ratios += _medians([_over(each.together_ms, each.alone_ms) for each in rounds])
+        run.warm_ratios += _medians([_over(each.warm_together_ms, each.warm_alone_ms) for each in rounds])
         run.superseded_ms.append(await _superseded_ms(service, ask.new(one, "a"), head_start_s))
         warm = pair[1]
         await ask.ms(_typed(warm, 2))  # behind what is left of the superseded ones
-        usual_ms = await ask.first_ms(_typed(warm, 3))
+        before_ms = await ask.first_ms(_typed(warm, 3))
         running = asyncio.create_task(service.complete(ask.new(one, "a")))
         await asyncio.sleep(head_start_s)
         running.cancel()
-        run.freed_ms.append(await ask.first_ms(_typed(warm, 4)) - usual_ms)
+        freed_ms = await ask.first_ms(_typed(warm, 4))
         await asyncio.gather(running, return_exceptions=True)
+        run.freed_ms.append(freed_ms - (before_ms + await ask.first_ms(_typed(warm, 5))) / 2)
     return run
 
 
 def _medians(rounds: Sequence[Sequence[float]]) -> list[float]:
     """Of each client."""
     return [median(times) for times in zip(*rounds, strict=True)]
+
+
+def _over(together_ms: Sequence[float], alone_ms: Sequence[float]) -> list[float]:
+    return [both / one for both, one in zip(together_ms, alone_ms, strict=True)]
 
 
 def _typed(request: CompletionRequest, num_keys: int = 1) -> CompletionRequest:
@@ -173,10 +181,6 @@ async def _superseded_ms(service: Service, older: CompletionRequest, head_start_
     return (answered - started) * 1e3
 
 
-def _worst_ratio(together_ms: Sequence[float], alone_ms: Sequence[float]) -> float:
-    return max(both / one for both, one in zip(together_ms, alone_ms, strict=True))
-
-
 def clients_table(run: ClientsRun) -> Table:
     """A row for each figure."""
     figures = run.as_json()
@@ -185,9 +189,9 @@ def clients_table(run: ClientsRun) -> Table:
         table.add_column(column, justify="right" if column else "left", no_wrap=True)
     rows = (
         ("new texts, alone", "alone_ms", ""),
-        ("new texts, both", "together_ms", f"{figures['ratio']:.2f}"),
+        ("new texts, both", "together_ms", f"{figures['ratios']['max']:.2f}"),
         ("one more key, alone", "warm_alone_ms", ""),
-        ("one more key, both", "warm_together_ms", f"{figures['warm_ratio']:.2f}"),
+        ("one more key, both", "warm_together_ms", f"{figures['warm_ratios']['max']:.2f}"),
         ("superseded", "superseded_ms", ""),
         ("engine free", "freed_ms", ""),
     )
@@ -195,7 +199,7 @@ def clients_table(run: ClientsRun) -> Table:
         table.add_row(title, f"{figures[name]['median']:.1f}", f"{figures[name]['max']:.1f}", ratio)
     table.caption = (
         "from request to whole answer. alone: two clients, one after the other; both: at once; ratio: both over alone,"
-        " the worst. New texts are in no cache. superseded: answered with nothing so long after the newer request."
-        " engine free: how much later than usual the first text comes after a cancellation"
+        " in the same round, the worst client's. New texts are in no cache. superseded: answered with nothing so long"
+        " after the newer request. engine free: how much later than usual the first text comes after a cancellation"
     )
     return table
