@@ -39,7 +39,7 @@ class ClientsRun:
     ROUNDS of the same questions, before each of which the engine forgets what it has read. ``ratios``: of each client,
     both over alone within a round, so that a machine that grows slower does not count; medians too.
     ``superseded_ms``: from a newer request to the answer of the older one; ``freed_ms``: from a cancellation to the
-    first text of another client's request that needs one pass, less what the keys before and behind it take.
+    first text of another client's request that needs one pass, less what it took before.
     """
 
     alone_ms: list[float] = field(default_factory=list)
@@ -136,15 +136,14 @@ async def measure_clients(service: LocalService, requests: Sequence[CompletionRe
         run.ratios += _medians([_over(each.together_ms, each.alone_ms) for each in rounds])
         run.warm_ratios += _medians([_over(each.warm_together_ms, each.warm_alone_ms) for each in rounds])
         run.superseded_ms.append(await _superseded_ms(service, ask.new(one, "a"), head_start_s))
-        warm = pair[1]
-        await ask.ms(_typed(warm, 2))  # behind what is left of the superseded ones
-        before_ms = await ask.first_ms(_typed(warm, 3))
+        warm = _typed(pair[1], 2)
+        await ask.ms(warm)  # behind what is left of the superseded ones
+        usual_ms = await ask.first_ms(warm)
         running = asyncio.create_task(service.complete(ask.new(one, "a")))
         await asyncio.sleep(head_start_s)
         running.cancel()
-        freed_ms = await ask.first_ms(_typed(warm, 4))
+        run.freed_ms.append(await ask.first_ms(warm) - usual_ms)
         await asyncio.gather(running, return_exceptions=True)
-        run.freed_ms.append(freed_ms - (before_ms + await ask.first_ms(_typed(warm, 5))) / 2)
     return run
 
 
