@@ -72,7 +72,9 @@ class Seats:
         number = max(self._beside(), key=lambda number: self._shared(number, token_ids))
         seat, shared = self._seats[number], self._shared(number, token_ids)
         assert self._kv.others is not None, "seats come with a tree"
+        self._sit(number)  # the states are of that text, too
         self._kv.others.save(token_ids[:shared], seat.keys, seat.values)
+        self._sit(self._kv.seat)
 
     def forget(self) -> None:
         """Hold nothing of the texts on other seats."""
@@ -90,8 +92,12 @@ class Seats:
         left.token_ids, left.moved_from = kv.token_ids, kv.moved_from
         kv.seat, kv.keys, kv.values = number, seat.keys, seat.values
         kv.token_ids, kv.moved_from = seat.token_ids, seat.moved_from
-        if kv.others is not None and kv.others.follower is not None:
-            kv.others.follower.sit(number)
+        self._sit(number)
+
+    def _sit(self, number: int) -> None:
+        others = self._kv.others
+        if others is not None and others.follower is not None:
+            others.follower.sit(number)
 
     def _beside(self) -> list[int]:
         return [number for number in range(len(self._seats)) if number != self._kv.seat]

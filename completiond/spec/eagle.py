@@ -127,6 +127,8 @@ class EagleDrafter:
     def put(self, start: int, token_ids: Sequence[int], states: Tensor | None) -> None:
         """Comes before ``begin``, which sees what of it belongs to the prompt."""
         self._ids[start:] = token_ids
+        if states is None:
+            self._num_seen = min(self._num_seen, start)  # what it had there was of another text
         if states is None or self._num_seen < start:
             return
         end, width = start + len(token_ids), self._states.shape[1]

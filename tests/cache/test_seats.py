@@ -124,22 +124,24 @@ def test_forgotten_texts_are_read_again_on_every_seat() -> None:
 
 
 class Follows:
-    """Of each seat, which text it has states of."""
+    """It has states of each text; a state is the seat's number."""
 
     def __init__(self) -> None:
-        self.seats: list[int] = []
+        self.seats = [0]
+        self.put_states: list[float] = []
 
     def sit(self, seat: int) -> None:
         self.seats.append(seat)
 
     def held(self, token_ids: Sequence[int]) -> range:
-        return range(0)
+        return range(len(token_ids))
 
     def take(self, start: int, end: int) -> Tensor:
-        return torch.zeros(end - start, 1)
+        return torch.full((end - start, 1), float(self.seats[-1]))
 
     def put(self, start: int, token_ids: Sequence[int], states: Tensor | None) -> None:
-        pass
+        assert states is not None
+        self.put_states += states[:, 0].tolist()
 
 
 def test_a_follower_is_told_of_each_change() -> None:
@@ -147,7 +149,18 @@ def test_a_follower_is_told_of_each_change() -> None:
     follower = texts.tree.follower = Follows()
     for name in "aabac":
         take(texts, name)
-    assert follower.seats == [1, 0, 1]
+    assert follower.seats == [0, 1, 0, 1]
+
+
+def test_a_followers_states_of_what_lies_beside_come_along() -> None:
+    texts = texts_on_seats()
+    follower = texts.tree.follower = Follows()
+    take(texts, "a")
+    texts.read([1] * 40)
+    take(texts, "b")
+    assert texts.read([*([1] * 40), 2]) == 40
+    assert follower.put_states == [0.0] * 40
+    assert follower.seats[-1] == 1
 
 
 @pytest.fixture(scope="module")

@@ -271,6 +271,17 @@ def test_nor_of_one_that_lies_beside(target: Decoder, version: int, tmp_path: Pa
     assert num_cached > 500, "most of it was not read again"
 
 
+def test_states_of_the_text_before_are_not_taken_for_those_that_a_page_lacks(target: Decoder, tmp_path: Path) -> None:
+    drafter = Checked(target, load(tmp_path, target, eagle3(SIZES)))
+    stream = Stream(target, drafter, 0.0)
+    stream.answer(random_ids(40, seed=1), max_tokens=8)
+    states = drafter.take(PAGE_TOKENS, 2 * PAGE_TOKENS)
+    other = random_ids(2 * PAGE_TOKENS, seed=2)
+    drafter.put(0, other[:PAGE_TOKENS], None)
+    drafter.put(PAGE_TOKENS, other[PAGE_TOKENS:], states)
+    assert len(drafter.held(other)) == 0
+
+
 def test_a_text_that_is_come_back_to_is_not_entered_again(
     target: Decoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
