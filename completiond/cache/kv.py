@@ -1,6 +1,6 @@
 """Keys and values of one sequence, with rollback and reuse of a common prefix.
 
-The static buffer never moves: a pass writes rows ``[start, start + M)`` and ``num_tokens`` says how many are valid.
+A static buffer never moves: a pass writes rows ``[start, start + M)`` and ``num_tokens`` says how many are valid.
 What lies beyond is stale but finite, and attention masks it exactly, so rolling back is a change of one number.
 """
 

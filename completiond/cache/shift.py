@@ -77,6 +77,10 @@ class SuffixShift:
     def _origin(self, origin: _Origin | None) -> None:
         self._origins[self._kv.seat] = origin
 
+    def forget(self) -> None:
+        """Have no rows of any text."""
+        self._origins.clear()
+
     def reuse(self, prompt_ids: Sequence[int], block: range) -> tuple[int, Move | None]:
         """Keep what the cache holds of the prompt's beginning, and return how many tokens; and how to get the rows of
         ``block``, a range of places in the prompt, without reading it, or None: by reading it, or they are there.

@@ -182,7 +182,7 @@ class Completer(OwnModel):
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
-        self.kv.forget()  # behind the handler: what was caught holds the tensors of the pass
+        self.forget_texts()  # behind the handler: what was caught holds the tensors of the pass
         raise MemoryFullError("Memory ran out while an answer was written.", MEMORY_ADVICE)
 
     def _run(
@@ -302,6 +302,10 @@ class Completer(OwnModel):
         What is told of other files is chosen anew for it, and told from then on if all was read. Does nothing in a
         file that may not be read. Closing the iterator stops after the current piece.
         """
+        yield from self._while_memory_lasts(self._read(request))
+
+    def _read(self, request: CompletionRequest) -> Iterator[None]:
+        """See ``read``."""
         settings = request.settings or self.config
         if self.guard.why(request.client_id, request.path) is not None or why_off(request, settings):
             return
@@ -311,8 +315,7 @@ class Completer(OwnModel):
         prompt = self.prompt(request, max_tokens, whole=True, may_take_back=True, choice=choice)
         drafter = self._drafter(request)
         drafter.reset(prompt.prefix_ids, (prompt.suffix_ids,))
-        steps = read_prompt(self.target, self.kv, prompt.token_ids, drafter, self.shift, prompt.movable)
-        for step in self._while_memory_lasts(steps):
+        for step in read_prompt(self.target, self.kv, prompt.token_ids, drafter, self.shift, prompt.movable):
             self._count(step)
             yield
         if choice is not None:

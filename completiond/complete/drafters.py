@@ -70,6 +70,7 @@ class Drafters:
         """Whether ``auto`` drafts with the EAGLE head too: see ``prepare``."""
         self._model = model
         self._capacity_tokens = kv.capacity_tokens
+        self._kv = kv if isinstance(kv, KVCache) else None
         self._others = kv.others if isinstance(kv, KVCache) else None
         self._config = config
         self._stop_ids = stop_ids
@@ -163,8 +164,9 @@ class Drafters:
             )
         head = load_eagle(folder, self._head_target())
         eagle = EagleDrafter(head, self._capacity_tokens, self._goes_on, width=self._config.spec.draft_width)
-        if self._others is not None:
+        if self._kv is not None and self._others is not None:
             self._others.follower = eagle
+            eagle.sit(self._kv.seat)
         return eagle
 
     def prepare(self) -> None:

@@ -139,3 +139,5 @@ class OwnModel:
         """See AnyCompleter.forget_texts."""
         if not self.is_released:
             self.kv.forget()
+            if self.shift is not None:
+                self.shift.forget()

@@ -256,7 +256,8 @@ class CacheConfig(Section):
         ge=0,
         le=65536,
         description="Memory for what was read of other texts, in MiB, to go on there without reading them again. Where"
-        " it is twice the cache of a context or more, the text before last stays as it was: two can be typed in turn.",
+        " it is twice the cache of a context or more, the text before last stays as it was (not on a GPU): two can be"
+        " typed in turn.",
     )
 
 

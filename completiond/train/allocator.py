@@ -22,4 +22,5 @@ def keep_freed_memory() -> bool:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:  # musl
         return False
-    return bool(mallopt(MMAP_THRESHOLD, 1 << 30)) and bool(mallopt(TRIM_THRESHOLD, (1 << 31) - 1))
+    is_never_trimmed = bool(mallopt(TRIM_THRESHOLD, (1 << 31) - 1))
+    return bool(mallopt(MMAP_THRESHOLD, 1 << 30)) and is_never_trimmed  # older versions refuse so large a threshold

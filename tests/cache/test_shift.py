@@ -222,6 +222,16 @@ def test_what_another_prompt_has_overwritten_is_read(decoder: Decoder) -> None:
     assert typist.moved_tokens == 0
 
 
+def test_what_was_forgotten_is_read(decoder: Decoder) -> None:
+    typist = Typist(decoder)
+    typist.ask(PREFIX, SUFFIX)
+    typist.ask([*PREFIX, 7], SUFFIX)
+    typist.kv.forget()
+    typist.shift.forget()
+    typist.ask([*PREFIX, 7, 8], SUFFIX)
+    assert (typist.num_computed, typist.moved_tokens) == (143, 0)
+
+
 def test_keys_that_are_not_rotated_cannot_be_moved() -> None:
     with pytest.raises(ValueError, match="not rotated"):
         SuffixShift(KVCache(1, 1, 16, 128))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from completiond.cache.kv import KVCache
 from completiond.complete.completer import Completer
 from completiond.complete.heads import find_head
 from completiond.complete.request import Completion, CompletionRequest
@@ -122,6 +124,26 @@ def test_every_drafter_gives_the_same_answer(model: LoadedModel, temperature: fl
     assert len(answers["none"]) == 40
     assert set(answers.values()) == {answers["none"]}
     assert min(drafted[name] for name in ("eagle", "medusa", "lookahead")) > 0, "something was drafted"
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_so_it_does_to_texts_in_turn(model: LoadedModel, temperature: float, tmp_path: Path) -> None:
+    """To three that begin alike, on two seats, each by any drafter; heads come when they are first asked for."""
+    eagle, medusa = make_eagle(model.target, tmp_path / "eagle"), make_medusa(model.target, tmp_path / "medusa")
+    completer = completer_with(model, policy=False, eagle_head=str(eagle), medusa_heads=str(medusa))
+    assert isinstance(completer.kv, KVCache)
+    assert completer.kv.seats is not None
+    sampling = SamplingParams(temperature=temperature, seed=5)
+    numbers, texts = random.Random(1), {name: TEXT + name for name in "abc"}
+    for number in range(30):
+        name, drafter = numbers.choice("abc"), DRAFTERS[number % len(DRAFTERS)]
+        texts[name] += numbers.choice(("x = ", "\n", "(", "value"))
+        request = CompletionRequest(texts[name], "\n", document_id=name, max_tokens=12, sampling=sampling)
+        *_, ours = completer.run(replace(request, drafter=drafter), 0.0)
+        *_, plain = completer_with(model, policy=False).run(replace(request, drafter="none"), 0.0)
+        assert isinstance(ours, Completion)
+        assert isinstance(plain, Completion)
+        assert ours.token_ids == plain.token_ids, (number, drafter)
 
 
 @pytest.mark.parametrize(
