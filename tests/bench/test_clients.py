@@ -31,7 +31,7 @@ async def test_each_figure_is_measured_with_texts_that_no_cache_knows(
     assert [len(values) for values in (run.warm_together_ms, run.superseded_ms, run.freed_ms)] == [6, 3, 3]
     assert min(*run.alone_ms, *run.together_ms, *run.superseded_ms) > 0.0
     assert len(run.ratios) == len(run.warm_ratios) == 6
-    assert min(run.ratios) > 1.0, "who is answered beside another waits for it"
+    assert max(run.ratios) > 1.3, "here one waits for the other's whole answer"
     assert run.as_json()["ratios"] == {"median": median(run.ratios), "max": max(run.ratios)}
     console = Console(width=80, record=True, file=io.StringIO())
     console.print(clients_table(run))
