@@ -14,8 +14,8 @@ TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 def keep_freed_memory() -> bool:
     """Have the C library keep large blocks that are freed, for the rest of the process; whether it can.
 
-    Otherwise each of a batch's large tensors is new memory from the system, which is cleared page by page: a third to a
-    half of the time of a training step (docs/log.md). Only glibc has this setting; other allocators do well without.
+    Otherwise each of a batch's large tensors is new memory from the system, which is cleared page by page: up to half
+    of the time of a training step (docs/log.md). Only glibc has this setting; other allocators do well without.
     """
     if sys.platform != "linux":
         return False

@@ -48,8 +48,10 @@ class TrainPlan:
 
     @property
     def samples_per_batch(self) -> int:
-        """What a step of the optimiser is made from."""
-        return SAMPLES_PER_BATCH if self.start is None else GOING_ON_SAMPLES_PER_BATCH
+        """What a step of the optimiser is made from; the same when a run is resumed and its start not named again."""
+        begun = self.work / "start"
+        goes_on = self.start is not None or (begun.exists() and begun.read_text(encoding="utf-8") != "")
+        return GOING_ON_SAMPLES_PER_BATCH if goes_on else SAMPLES_PER_BATCH
 
     @property
     def work(self) -> Path:

@@ -101,3 +101,12 @@ def test_a_smaller_vocabulary_takes_less(monkeypatch: pytest.MonkeyPatch, plan: 
     with pytest.raises(UsageError):
         check_room(plan, SHAPE)
     check_room(replace(plan, draft_vocab_size=1024), SHAPE)
+
+
+def test_a_run_that_goes_on_from_a_head_has_larger_batches_also_when_it_is_resumed(plan: TrainPlan) -> None:
+    going_on = replace(plan, start=plan.folder / "other")
+    assert going_on.samples_per_batch > plan.samples_per_batch
+    plan.work.mkdir(parents=True)
+    for begun_from, samples in (("", plan.samples_per_batch), ("other", going_on.samples_per_batch)):
+        (plan.work / "start").write_text(begun_from)
+        assert plan.samples_per_batch == samples
